@@ -1,0 +1,1 @@
+"""Delivery of tables and reports: gRPC, HTTP push, ConfigMap. No policy."""

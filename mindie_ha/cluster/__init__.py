@@ -1,0 +1,1 @@
+"""The Kubernetes edge: transport, informers, store, writer, ledgers, events."""

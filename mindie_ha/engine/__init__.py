@@ -1,0 +1,1 @@
+"""Reconcile loop, executor, publisher and the record of every decision."""

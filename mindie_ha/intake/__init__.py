@@ -1,0 +1,1 @@
+"""Raw Kubernetes bodies become fault records. Pure; every input is hostile."""

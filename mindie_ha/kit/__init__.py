@@ -1,0 +1,1 @@
+"""Small machinery without domain knowledge: clock, queue, tasks, metrics, logging."""

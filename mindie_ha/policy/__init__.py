@@ -1,0 +1,1 @@
+"""Verdicts, ladders, rungs, planner, budgets, brakes and isolation rules. Pure."""

@@ -1,0 +1,1 @@
+"""Parse hccl.json; build, validate and compare the global rank table. Pure."""

@@ -1,0 +1,1 @@
+"""Protocol definitions and the code generated from them."""
