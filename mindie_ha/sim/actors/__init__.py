@@ -1,0 +1,1 @@
+"""The infrastructure around the API server: operator, scheduler, kubelet, Device Plugin, ClusterD, node lifecycle."""
