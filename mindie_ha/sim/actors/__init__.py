@@ -1,1 +1,1 @@
-"""The infrastructure around the API server: operator, scheduler, kubelet, Device Plugin, ClusterD, node lifecycle."""
+"""The infrastructure around the API server, each part as the real one behaves."""

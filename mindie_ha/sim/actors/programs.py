@@ -3,7 +3,7 @@
 The kubelet asks a `ProgramFactory` once per container start. A program is one coroutine: its result is
 the exit code of the container; cancellation is how the kubelet stops it (pod deleted, container killed,
 node lost), and it must then close its sockets and return or re-raise promptly. A program that raises
-`ProgramFailed` ends with exit code 1, as a process that died on an exception does.
+`ProgramError` ends with exit code 1, as a process that died on an exception does.
 
 A container without a readinessProbe is ready as soon as it runs, whatever the program says. With one,
 `set_ready` is the probe: not ready until the program calls `set_ready(True)`. A pod for which the factory
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-class ProgramFailed(Exception):
+class ProgramError(Exception):
     """The program cannot go on; the container exits with code 1 and this message."""
 
 
@@ -57,4 +57,4 @@ class Program(Protocol):
 
 ProgramFactory = Callable[[PodSandbox], Program | None]
 
-__all__ = ["PodSandbox", "Program", "ProgramFactory", "ProgramFailed"]
+__all__ = ["PodSandbox", "Program", "ProgramError", "ProgramFactory"]
