@@ -1,0 +1,102 @@
+"""What must survive our own restart, one record per workload, service and node.
+
+`schema_version` guards each: an unknown one makes the object observe-only (never "start from zero").
+Bounds are part of the record, so that a ledger cannot outgrow its ConfigMap.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from mindie_ha.model.ids import PodUID
+from mindie_ha.model.recoveries import ClosedRecovery, Frozen, Recovery
+
+MAX_CLOSED = 5
+MAX_ATTEMPTS_KEPT = 20
+MAX_PHASES_KEPT = 60
+
+
+class Member(Frozen):
+    """A pod that belonged to the workload when it was last complete."""
+
+    name: str
+    uid: PodUID
+
+
+class Attempt(Frozen):
+    """One try of a rung, recorded before it acted."""
+
+    epoch: int
+    rung: str
+    at_s: float
+
+
+class Park(Frozen):
+    """Why we stopped; only a person re-arms it."""
+
+    reason: str  # LadderSpent, OwnerGaveUp, …
+    message: str
+    at_s: float
+
+
+class WorkloadLedger(Frozen):
+    """Memory of one workload. A fresh one (`epoch` 0) says nothing was ever done."""
+
+    schema_version: Literal[1] = 1
+    workload: str  # "<kind>/<namespace>/<name>"
+    workload_uid: str
+    epoch: int = 0  # of the newest recovery, open or closed
+    recovery: Recovery | None = None
+    members: tuple[Member, ...] = ()
+    software_retries_spent: int = 0
+    attempts: tuple[Attempt, ...] = ()  # since the last stable stretch
+    closed: tuple[ClosedRecovery, ...] = ()  # newest last
+    parked: Park | None = None
+    adopted_podgroup_uid: str = ""
+    retry_times_written: bool = False  # our entry in remain-retry-times stands
+
+    @property
+    def stable_since_s(self) -> float | None:
+        """When the newest recovery closed; None while one is open or none ever was."""
+        if self.recovery is not None or not self.closed:
+            return None
+        return self.closed[-1].closed_at_s
+
+
+class ServiceLedger(Frozen):
+    """Memory of one service's table: ids for life, and the last table itself, to be replayed."""
+
+    schema_version: Literal[1] = 1
+    namespace: str
+    job_id: str
+    generation: int = 0  # 0: no table was ever published
+    digest: str = ""
+    text: str = ""  # canonical JSON of the published table
+    published_at_s: float = 0.0
+    ids: dict[str, int] = Field(default_factory=dict)  # AscendJob name -> group id
+    complete_since_s: dict[str, float] = Field(default_factory=dict)  # AscendJob name -> first complete
+
+
+class Isolation(Frozen):
+    """One reason to keep work off a node, and everybody who wants it."""
+
+    id: str  # stable: "<reason>:<device or ->"
+    device: str = ""
+    reason: str
+    codes: tuple[str, ...] = ()
+    wanted_by: tuple[str, ...]  # "recovery:<ns>/<name>#<epoch>" or "person:<name>"
+    until: Literal["listed", "healed", "released"]
+    since_s: float
+    undo: str  # how to take it back by hand
+    healed_since_s: float | None = None
+
+
+class NodeLedger(Frozen):
+    """Memory of what we isolated on one node."""
+
+    schema_version: Literal[1] = 1
+    node: str
+    node_uid: str = ""
+    isolations: tuple[Isolation, ...] = ()

@@ -1,0 +1,55 @@
+"""Nodes, their device reports and what the scheduler has been told about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TAINT_ISOLATED = "mindie-ha.io/isolated"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Taint:
+    """One node taint."""
+
+    key: str
+    effect: str
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A Node object. `exists` is False for a node that pods or reports name but the API does not have."""
+
+    name: str
+    uid: str = ""
+    exists: bool = True
+    ready: bool = True
+    ready_reason: str = ""
+    not_ready_since_s: float | None = None  # wall time, our own observation
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+    addresses: tuple[str, ...] = ()
+    capacity_npu: int = 0
+    resource_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReport:
+    """The device plugin's word on one node: cards that are unhealthy now.
+
+    `stale_reason` says why the newest update was refused (the last good state is kept).
+    """
+
+    node: str
+    unhealthy: frozenset[str] = frozenset()
+    network_unhealthy: frozenset[str] = frozenset()
+    updated_at_s: float = 0.0
+    stale_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDevices:
+    """The list that the scheduler reads (`cluster-info-device-<i>`): what it believes of one node."""
+
+    node: str
+    unhealthy: frozenset[str] = frozenset()

@@ -1,0 +1,153 @@
+"""Every setting, grouped by concern, with its unit in its name and its reason beside it.
+
+Unknown keys are refused. Cross-field rules are checked here so that a wrong file fails at start.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Section(BaseModel):
+    """Base of every group: immutable, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Owner(StrEnum):
+    """Who deletes pods of jobs that ask for rescheduling."""
+
+    MINDIE_HA = "mindie-ha"
+    VOLCANO = "volcano"
+
+
+class PhaseSettings(Section):
+    """Deadlines of the Kubernetes rungs (seconds)."""
+
+    isolate_s: float = Field(5.0, gt=0, description="wait for the isolation to be visible in the API")
+    withdraw_grace_s: float = Field(7.0, ge=0, description="grace: time for consumers to drop the instance")
+    stop_s: float = Field(10.0, gt=0, description="deletes not accepted by then are repeated after back-off")
+    stop_grace_s: float = Field(900.0, gt=0, description="grace: force after this long")
+    gone_s: float = Field(60.0, gt=0, description="force: old pods still there by then go to the next rung")
+    recreate_s: float = Field(30.0, gt=0, description="owner has not re-created the pods by then")
+    table_s: float = Field(60.0, gt=0, description="instance table not complete by then")
+    settle_s: float = Field(30.0, gt=0, description="this long without a new fault closes the recovery")
+    startup_s: float = Field(1800.0, gt=0, description="replacement must be ready within")
+    unverified_after_s: float = Field(600.0, gt=0, description="without a readiness probe: Running this long")
+    place_pod_to_job_s: float = Field(12.0, gt=0, description="pod rung not placed by then goes to job")
+    list_lag_s: float = Field(5.0, ge=0, description="lag of the device list where it cannot be observed")
+
+
+class FaultSettings(Section):
+    """When something counts as a fault."""
+
+    node_not_ready_s: float = Field(15.0, ge=0, description="NotReady must last this long")
+    release_after_s: float = Field(
+        300.0, ge=0, description="an isolation ends this long after its fault healed"
+    )
+    report_stale_s: float = Field(600.0, gt=0, description="a device report older than this is no report")
+
+
+class BudgetSettings(Section):
+    """Back-off and attempts of the pod and job rungs."""
+
+    backoff_first_s: float = Field(10.0, gt=0)
+    backoff_max_s: float = Field(600.0, gt=0)
+    stable_s: float = Field(
+        600.0, gt=0, description="back-off and attempts start anew after this stable time"
+    )
+    max_attempts: int = Field(10, ge=1, description="without a stable stretch; then park")
+    grant_retries_after_s: float = Field(
+        30.0, ge=0, description="Running this long without remain-retry-times"
+    )
+
+
+class BrakeSettings(Section):
+    """Fleet brake: too many nodes lost at once look like our blindness, not like their failure."""
+
+    lost_nodes_min: int = Field(3, ge=1)
+    lost_nodes_share: float = Field(0.30, gt=0, le=1)
+    window_s: float = Field(300.0, gt=0)
+    release_s: float = Field(600.0, gt=0)
+
+
+class OwnershipSettings(Section):
+    """Who acts."""
+
+    owner: Owner = Owner.MINDIE_HA
+    guard_s: float = Field(15.0, ge=0, description="guard: act after this long without the owner acting")
+    ms_default_ladder: str = Field("job", pattern="^(job|pod)$")
+
+
+class TableSettings(Section):
+    """The global rank table and its delivery."""
+
+    peer_hold_s: float = Field(600.0, ge=0, description="a new P waits this long for a D, and the reverse")
+    empty_ms_after_s: float = Field(10.0, ge=0, description="groups 0/1 may be empty after this long")
+    config_map_key: str = "global_ranktable.json"
+    default_config_map: str = ""  # where pods name none; empty: not written
+    push_targets: tuple[str, ...] = Field(
+        (), description="URLs that get every table by POST; {namespace} and {job_id} are filled in"
+    )
+    push_timeout_s: float = Field(5.0, gt=0)
+
+
+class GrpcSettings(Section):
+    """The gRPC face (facts of the wire: rank table contract §4.1)."""
+
+    listen: str = ":8899"
+    upstream: str = Field("", description="host:port of the renamed ClusterD Service; empty: none")
+    tls_cert: str = ""
+    tls_key: str = ""
+    tls_client_ca: str = ""
+    max_subscribers: int = Field(1024, ge=1)
+    max_registrations: int = Field(10_000, ge=1)
+
+
+class HttpSettings(Section):
+    """The HTTP face."""
+
+    listen: str = ":8080"
+    max_body_bytes: int = Field(1 << 20, ge=1024)
+
+
+class ClusterSettings(Section):
+    """How we talk to Kubernetes."""
+
+    namespace: str = Field("mindx-dl", description="ours: isolation ledgers, Lease")
+    request_timeout_s: float = Field(10.0, gt=0)
+    watch_timeout_s: float = Field(290.0, gt=0)
+    inactivity_s: float = Field(
+        90.0, gt=0, description="a silent watch is opened anew (bookmarks come each minute)"
+    )
+    page_size: int = Field(500, ge=1)
+    parallel_writes: int = Field(32, ge=1)
+    writes_per_s: float = Field(200.0, gt=0)
+
+
+class Settings(Section):
+    """The whole configuration; every value has a default that is safe in production."""
+
+    phases: PhaseSettings = PhaseSettings()
+    faults: FaultSettings = FaultSettings()
+    budgets: BudgetSettings = BudgetSettings()
+    brakes: BrakeSettings = BrakeSettings()
+    ownership: OwnershipSettings = OwnershipSettings()
+    table: TableSettings = TableSettings()
+    grpc: GrpcSettings = GrpcSettings()
+    http: HttpSettings = HttpSettings()
+    cluster: ClusterSettings = ClusterSettings()
+    dry_run: bool = False
+
+    @model_validator(mode="after")
+    def _times_fit_together(self) -> Self:
+        if self.budgets.backoff_first_s > self.budgets.backoff_max_s:
+            raise ValueError("budgets.backoff_first_s must not be above budgets.backoff_max_s")
+        if self.phases.settle_s > self.phases.startup_s:
+            raise ValueError("phases.settle_s must not be above phases.startup_s")
+        if self.cluster.inactivity_s > self.cluster.watch_timeout_s:
+            raise ValueError("cluster.inactivity_s must not be above cluster.watch_timeout_s")
+        return self

@@ -1,0 +1,75 @@
+"""What the planner sees: one service (or job), the nodes under it, and a summary of the fleet.
+
+A view is an immutable snapshot built in O(size of the service) by `cluster/store.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mindie_ha.model.faults import Fault
+from mindie_ha.model.ids import ScopeKey
+from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
+from mindie_ha.model.nodes import DeviceReport, ListedDevices, Node
+from mindie_ha.model.pods import Pod
+from mindie_ha.model.workloads import PodGroup, RingsConfig, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """A node with everything known about it."""
+
+    node: Node
+    report: DeviceReport | None = None
+    listed: ListedDevices | None = None  # None: the scheduler's list does not show this node
+    ledger: NodeLedger | None = None
+    ledger_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadView:
+    """A workload with its pods (all objects of its owner UID, dying ones too), faults and memory."""
+
+    workload: Workload
+    pods: tuple[Pod, ...]  # by rank, then name
+    ledger: WorkloadLedger
+    ledger_error: str = ""  # not empty: unreadable, observe only
+    podgroup: PodGroup | None = None
+    rings: RingsConfig | None = None
+    faults: tuple[Fault, ...] = ()  # that hit this workload's pods or the nodes and cards under them
+    retry_times: int | None = None  # remain-retry-times[...].Times; None: no entry
+
+
+@dataclass(frozen=True, slots=True)
+class FleetView:
+    """Kept incrementally by the store; O(1) to read."""
+
+    nodes: int = 0
+    ready: int = 0
+    lost_recently: int = 0  # nodes that became NotReady or vanished within the brake's window
+    braked_since_s: float | None = None
+    open_recoveries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """The service's table as published, and who listens."""
+
+    ledger: ServiceLedger
+    ledger_error: str = ""
+    subscribers: int = 0
+    handed_to_all: bool = True  # nothing of the current generation is still owed
+    shared_with: tuple[str, ...] = ()  # other services that name the same ConfigMap
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeView:
+    """Everything the planner may look at for one key."""
+
+    scope: ScopeKey
+    workloads: tuple[WorkloadView, ...]
+    nodes: Mapping[str, NodeView] = field(default_factory=dict)
+    fleet: FleetView = field(default_factory=FleetView)
+    table: TableView | None = None  # None for a job without service
+    orphan_rings: tuple[RingsConfig, ...] = ()  # rings-config of this jobID whose AscendJob is gone

@@ -1,0 +1,79 @@
+"""The unit that is recovered: one AscendJob, vcjob, or StatefulSet/Deployment instance.
+
+Labels are kept as they came; what they mean is decided in `policy/ownership.py`, in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from mindie_ha.model.ids import ObjectKey, ScopeKey, job_key, service_key
+from mindie_ha.model.ranktables import PdRole
+
+LABEL_APP = "app"
+LABEL_JOB_ID = "jobID"
+
+
+class Role(StrEnum):
+    """What a workload does in its service."""
+
+    SERVER = "server"
+    CONTROLLER = "controller"
+    COORDINATOR = "coordinator"
+    TRAINING = "training"
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A workload as its owner object describes it."""
+
+    key: ObjectKey
+    uid: str
+    kind: str  # "AscendJob", later "Job" (Volcano), "StatefulSet", "Deployment"
+    role: Role
+    pd_role: PdRole  # shown, and used for the peer hold of a table; never for a decision about pods
+    job_id: str  # label jobID; empty for a workload without service
+    replicas: int  # pods wanted over all replica types
+    restart_policy: str = "Never"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    table_config_map: str = ""  # ConfigMap behind the volume `global-ranktable` of the pods
+    failed: bool = False  # the owner declared it terminally Failed
+    failed_message: str = ""
+    deleting: bool = False
+    created_at_s: float = 0.0
+
+    @property
+    def scope(self) -> ScopeKey:
+        """The queue key under which it is reconciled."""
+        if self.role is not Role.TRAINING and self.job_id:
+            return service_key(self.key.namespace, self.job_id)
+        return job_key(self.key)
+
+    @property
+    def podgroup(self) -> ObjectKey:
+        """The PodGroup that the Ascend Operator creates for it."""
+        return ObjectKey(self.key.namespace, f"{self.key.name}-{self.uid}")
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroup:
+    """Volcano's gang object, as far as ownership needs it."""
+
+    key: ObjectKey
+    uid: str
+    phase: str
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    resource_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RingsConfig:
+    """The ConfigMap `rings-config-<job>` as read: its raw table and its labels."""
+
+    key: ObjectKey
+    text: str | None  # data["hccl.json"]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    changed_at_s: float = 0.0  # when we first saw this text
