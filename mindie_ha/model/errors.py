@@ -2,7 +2,8 @@
 
     MindieHaError
     ├── InputError            external input refused: what, where, what to do
-    │   └── SettingsError     our own configuration
+    │   ├── SettingsError     our own configuration
+    │   └── RanktableError    a rank table that cannot be read (model/ranktables.py)
     ├── ClusterError          the Kubernetes API refused or did not answer
     │   ├── Conflict          409: somebody else wrote first, or a precondition did not hold
     │   ├── NotFound          404
