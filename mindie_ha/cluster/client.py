@@ -1,0 +1,120 @@
+"""Verbs on objects: paths, queries and error mapping over a `Transport`; bodies stay bytes.
+
+No retries and no fence here: reading callers (informers) and writing ones (`writer.py`) each have their own
+policy, at exactly one level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mindie_ha.cluster.resources import Resource
+from mindie_ha.cluster.transports import Transport, bounded_lines, check
+from mindie_ha.model.ids import ObjectKey
+
+
+class PatchKind(StrEnum):
+    """The patch formats of the API, by content type."""
+
+    MERGE = "application/merge-patch+json"
+    JSON = "application/json-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects of a kind: one namespace or all (empty), by labels and fields."""
+
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+
+    def query(self) -> dict[str, str]:
+        """The query parameters of a list or watch."""
+        query = {"labelSelector": self.labels, "fieldSelector": self.fields}
+        return {key: value for key, value in query.items() if value}
+
+
+class Client:
+    """Kubernetes verbs; every method raises `ClusterError` kinds only."""
+
+    def __init__(self, transport: Transport, *, request_timeout_s: float = 10.0) -> None:
+        self._transport = transport
+        self._timeout_s = request_timeout_s
+
+    async def get(self, resource: Resource, key: ObjectKey) -> bytes:
+        """One object."""
+        return await self._send("get", "GET", resource, resource.path(key), key=key)
+
+    async def list_page(
+        self,
+        resource: Resource,
+        selection: Selection,
+        *,
+        limit: int,
+        continue_token: str = "",
+    ) -> bytes:
+        """One page of a list; its metadata holds the token of the next."""
+        query = {**selection.query(), "limit": str(limit)}
+        if continue_token:
+            query["continue"] = continue_token
+        path = resource.collection(selection.namespace)
+        return await self._send("list", "GET", resource, path, query=query)
+
+    @asynccontextmanager
+    async def watch(
+        self, resource: Resource, selection: Selection, *, resource_version: str, timeout_s: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The lines of a watch from a version on, bookmarks included."""
+        query = {
+            **selection.query(),
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(max(1, int(timeout_s))),
+        }
+        path = resource.collection(selection.namespace)
+        async with self._transport.stream("GET", path, query=query) as chunks:
+            yield bounded_lines(chunks)
+
+    async def create(self, resource: Resource, namespace: str, body: bytes) -> bytes:
+        """Create; Conflict where it exists."""
+        return await self._send("create", "POST", resource, resource.collection(namespace), body=body)
+
+    async def replace(self, resource: Resource, key: ObjectKey, body: bytes) -> bytes:
+        """Update whole; with a resourceVersion in `body`, only if it is the current one."""
+        return await self._send("update", "PUT", resource, resource.path(key), key=key, body=body)
+
+    async def patch(self, resource: Resource, key: ObjectKey, body: bytes, *, kind: PatchKind) -> bytes:
+        """Change parts."""
+        return await self._send(
+            "patch", "PATCH", resource, resource.path(key), key=key, body=body, content=kind
+        )
+
+    async def delete(self, resource: Resource, key: ObjectKey, options: bytes) -> bytes:
+        """Delete with DeleteOptions; the answer is the object as it terminates, or a Status."""
+        return await self._send("delete", "DELETE", resource, resource.path(key), key=key, body=options)
+
+    async def _send(
+        self,
+        verb: str,
+        method: str,
+        resource: Resource,
+        path: str,
+        *,
+        key: ObjectKey | None = None,
+        query: dict[str, str] | None = None,
+        body: bytes | None = None,
+        content: str = "application/json",
+    ) -> bytes:
+        headers = {"Content-Type": content} if body is not None else {}
+        reply = await self._transport.request(
+            method, path, query=query, body=body, headers=headers, timeout_s=self._timeout_s
+        )
+        return check(reply, action=f"{verb} {resource.plural}" + (f" {key}" if key else ""))
+
+
+__all__ = ["Client", "PatchKind", "Selection"]

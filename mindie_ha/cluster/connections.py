@@ -1,0 +1,166 @@
+"""The real transport: kubernetes_asyncio for configuration and credentials, its aiohttp session for bytes.
+
+Responses stay raw: the generated models of that library are slow and large. The library is imported when a
+connection is opened, not before (70 MB that no pure command needs). In a cluster the service account token
+is re-read each minute by the library; with a kubeconfig an answer of 401 makes the next request read the
+file again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlencode
+
+import aiohttp
+
+from mindie_ha.cluster.transports import Reply, check
+from mindie_ha.model.errors import ClusterError, Unreachable
+
+CONNECT_TIMEOUT_S = 10.0
+_NO_ANSWER = (aiohttp.ClientError, OSError, asyncio.TimeoutError)
+
+
+class KubernetesTransport:
+    """A `Transport` to a real API server. Made by `connect`; closed by `close`."""
+
+    def __init__(self, api: Any, *, kubeconfig: str | None, user_agent: str) -> None:
+        self._api = api  # kubernetes_asyncio.client.ApiClient, which has no types
+        self._kubeconfig = kubeconfig
+        self._user_agent = user_agent
+        self._reload = False
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float,
+    ) -> Reply:
+        """The reply, whatever its status; raises Unreachable where there is none in time."""
+        limit = aiohttp.ClientTimeout(total=timeout_s)
+        arguments = await self._arguments(headers)
+        try:
+            async with self._session.request(
+                method, self._url(path, query), data=body, timeout=limit, **arguments
+            ) as response:
+                content = await response.read()
+        except _NO_ANSWER as error:
+            raise _unreachable(method, path, error) from error
+        self._notice(response.status)
+        return Reply(response.status, content, _lower(response.headers))
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, path: str, *, query: Mapping[str, str] | None = None
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Chunks as they come. Raises what `check` raises if refused, Unreachable if cut."""
+        limit = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S)
+        arguments = await self._arguments(None)
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                response = await self._session.request(
+                    method, self._url(path, query), timeout=limit, **arguments
+                )
+        except _NO_ANSWER as error:
+            raise _unreachable(method, path, error) from error
+        try:
+            self._notice(response.status)
+            if response.status >= 400:
+                check(await _refusal(response), action=f"{method} {path}")
+            yield _chunks(response, method, path)
+        finally:
+            response.close()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._api.close()
+
+    @property
+    def _session(self) -> aiohttp.ClientSession:
+        session: aiohttp.ClientSession = self._api.rest_client.pool_manager
+        return session
+
+    def _url(self, path: str, query: Mapping[str, str] | None) -> str:
+        url = f"{self._api.configuration.host.rstrip('/')}{path}"
+        return f"{url}?{urlencode(query)}" if query else url
+
+    async def _arguments(self, headers: Mapping[str, str] | None) -> dict[str, Any]:
+        if self._reload and self._kubeconfig:
+            self._reload = False
+            await _load(self._api.configuration, self._kubeconfig)
+        sent = {"Accept": "application/json", "User-Agent": self._user_agent, **(headers or {})}
+        await self._api.update_params_for_auth(sent, [], ["BearerToken"])
+        arguments: dict[str, Any] = {"headers": sent}
+        rest = self._api.rest_client
+        if rest.server_hostname:
+            arguments["server_hostname"] = rest.server_hostname
+        if rest.proxy:
+            arguments["proxy"] = rest.proxy
+        return arguments
+
+    def _notice(self, status: int) -> None:
+        if status == 401:
+            self._reload = True
+
+
+async def connect(kubeconfig: str | None, *, user_agent: str = "mindie-ha") -> KubernetesTransport:
+    """A transport from a kubeconfig file, or with None from the service account of the pod we run in.
+
+    Raises ClusterError, saying what to set, where neither is usable.
+    """
+    from kubernetes_asyncio import client  # noqa: PLC0415 - large, see the module's note
+
+    configuration = client.Configuration()
+    await _load(configuration, kubeconfig)
+    configuration.connection_pool_maxsize = 256
+    api = client.ApiClient(configuration)
+    return KubernetesTransport(api, kubeconfig=kubeconfig, user_agent=user_agent)
+
+
+async def _load(configuration: Any, kubeconfig: str | None) -> None:
+    from kubernetes_asyncio import config  # noqa: PLC0415 - large, see the module's note
+
+    try:
+        if kubeconfig:
+            await config.load_kube_config(
+                config_file=kubeconfig, client_configuration=configuration, persist_config=False
+            )
+        else:
+            config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+    except (config.ConfigException, OSError, ValueError, KeyError) as error:
+        where = f"kubeconfig {kubeconfig}" if kubeconfig else "service account of this pod"
+        raise ClusterError(f"{where} is not usable: {error} (set --kubeconfig FILE)") from error
+
+
+async def _refusal(response: aiohttp.ClientResponse) -> Reply:
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            body = await response.read()
+    except _NO_ANSWER:
+        body = b""  # the status alone says enough
+    return Reply(response.status, body, _lower(response.headers))
+
+
+async def _chunks(response: aiohttp.ClientResponse, method: str, path: str) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in response.content.iter_any():
+            yield chunk
+    except _NO_ANSWER as error:  # ClientPayloadError: the server died in the middle of the stream
+        raise _unreachable(method, path, error) from error
+
+
+def _unreachable(method: str, path: str, error: BaseException) -> Unreachable:
+    return Unreachable(f"{method} {path}: no answer ({type(error).__name__}: {error})")
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+__all__ = ["KubernetesTransport", "connect"]

@@ -1,0 +1,63 @@
+"""The kinds we read and write, as data, and the URL paths they live under.
+
+Everything that talks to the API takes a `Resource`; nothing builds paths by hand. Whether a kind may be
+missing (a CRD that was never installed) is a property of the kind, so that an informer can wait quietly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from mindie_ha.model.ids import ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One kind: where it lives and whether a cluster may lack it."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+    custom: bool = False  # defined by a CRD: may be absent, knows no strategic merge patch
+
+    @property
+    def api_version(self) -> str:
+        """`v1` or `group/version`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def collection(self, namespace: str = "") -> str:
+        """Path of all objects, or of those in one namespace."""
+        base = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+        if namespace and self.namespaced:
+            base += f"/namespaces/{quote(namespace, safe='')}"
+        return f"{base}/{self.plural}"
+
+    def path(self, key: ObjectKey) -> str:
+        """Path of one object."""
+        return f"{self.collection(key.namespace)}/{quote(key.name, safe='')}"
+
+
+NODE = Resource("", "v1", "Node", "nodes", namespaced=False)
+POD = Resource("", "v1", "Pod", "pods")
+CONFIG_MAP = Resource("", "v1", "ConfigMap", "configmaps")
+EVENT = Resource("", "v1", "Event", "events")
+LEASE = Resource("coordination.k8s.io", "v1", "Lease", "leases")
+ASCEND_JOB = Resource("mindxdl.gitee.com", "v1", "AscendJob", "ascendjobs", custom=True)
+POD_GROUP = Resource("scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups", custom=True)
+
+RESOURCES = (NODE, POD, CONFIG_MAP, EVENT, LEASE, ASCEND_JOB, POD_GROUP)
+
+__all__ = [
+    "ASCEND_JOB",
+    "CONFIG_MAP",
+    "EVENT",
+    "LEASE",
+    "NODE",
+    "POD",
+    "POD_GROUP",
+    "RESOURCES",
+    "Resource",
+]

@@ -1,0 +1,342 @@
+"""Kubernetes objects reduced to the fields we read, decoded from bytes with types checked.
+
+A list page or watch line is decoded once; then each object is validated alone, so that a hostile one costs
+its own object and nobody else (`InputError` naming it). `null` counts as absent, as the API means it. Unknown
+fields are ignored: new servers add some.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Generic, TypeVar
+
+import orjson
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
+
+from mindie_ha.model.errors import InputError
+from mindie_ha.model.ids import ObjectKey
+
+
+def _stamp(value: object) -> object:
+    if not isinstance(value, str):
+        raise ValueError("a time must be an RFC 3339 string")  # noqa: TRY004 - pydantic's way
+    parsed = datetime.fromisoformat(value)
+    if parsed.tzinfo is None:
+        raise ValueError("a time must name its zone")
+    return parsed.timestamp()
+
+
+Stamp = Annotated[float, BeforeValidator(_stamp)]  # Unix seconds
+
+
+class Slim(BaseModel):
+    """Base: camelCase keys, null is absent, the rest is ignored."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: object) -> object:
+        if isinstance(data, dict) and None in data.values():
+            return {key: value for key, value in data.items() if value is not None}
+        return data
+
+
+class OwnerReference(Slim):
+    """Who an object belongs to."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str
+    controller: bool = False
+
+
+class Metadata(Slim):
+    """`metadata`."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+    creation_timestamp: Stamp | None = None
+    deletion_timestamp: Stamp | None = None
+    deletion_grace_period_seconds: float | None = None
+    finalizers: tuple[str, ...] = ()
+    owner_references: tuple[OwnerReference, ...] = ()
+
+
+class SlimObject(Slim):
+    """Any object: its metadata."""
+
+    metadata: Metadata
+
+    @property
+    def key(self) -> ObjectKey:
+        """Namespace and name."""
+        return ObjectKey(self.metadata.namespace, self.metadata.name)
+
+    @property
+    def version(self) -> int:
+        """The resourceVersion as a number; 0 where it is none."""
+        text = self.metadata.resource_version
+        return int(text) if text.isascii() and text.isdigit() else 0
+
+
+class Condition(Slim):
+    """One status condition."""
+
+    type: str
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: Stamp | None = None
+
+
+class _Waiting(Slim):
+    reason: str = ""
+    message: str = ""
+
+
+class _Running(Slim):
+    started_at: Stamp | None = None
+
+
+class Terminated(Slim):
+    """How a container ended."""
+
+    exit_code: int = 0
+    reason: str = ""
+    finished_at: Stamp | None = None
+
+
+class ContainerState(Slim):
+    """State of one container, now or before."""
+
+    waiting: _Waiting | None = None
+    running: _Running | None = None
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(Slim):
+    """What the kubelet says of one container."""
+
+    name: str = ""
+    ready: bool = False
+    restart_count: int = 0
+    state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
+
+
+class EnvVar(Slim):
+    """One literal environment variable."""
+
+    name: str
+    value: str = ""
+
+
+class Container(Slim):
+    """A container of a pod or template."""
+
+    name: str = ""
+    env: tuple[EnvVar, ...] = ()
+    readiness_probe: dict[str, Any] | None = None
+
+
+class _ConfigMapVolume(Slim):
+    name: str = ""
+
+
+class Volume(Slim):
+    """A volume, as far as it is a ConfigMap."""
+
+    name: str
+    config_map: _ConfigMapVolume | None = None
+
+
+class PodSpec(Slim):
+    """`spec` of a pod or of a pod template."""
+
+    node_name: str = ""
+    termination_grace_period_seconds: float = 30.0
+    containers: tuple[Container, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    restart_policy: str = ""
+
+
+class PodStatus(Slim):
+    """`status` of a pod."""
+
+    phase: str = ""
+    reason: str = ""
+    pod_ip: str = Field("", alias="podIP")
+    host_ip: str = Field("", alias="hostIP")
+    conditions: tuple[Condition, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    start_time: Stamp | None = None
+
+
+class SlimPod(SlimObject):
+    """A Pod."""
+
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+class SlimTaint(Slim):
+    """A node taint."""
+
+    key: str
+    effect: str
+    value: str = ""
+
+
+class _NodeSpec(Slim):
+    unschedulable: bool = False
+    taints: tuple[SlimTaint, ...] = ()
+
+
+class _Address(Slim):
+    type: str = ""
+    address: str = ""
+
+
+class _NodeStatus(Slim):
+    conditions: tuple[Condition, ...] = ()
+    addresses: tuple[_Address, ...] = ()
+    capacity: dict[str, str | int] = Field(default_factory=dict)
+
+
+class SlimNode(SlimObject):
+    """A Node."""
+
+    spec: _NodeSpec = _NodeSpec()
+    status: _NodeStatus = _NodeStatus()
+
+
+class _Template(Slim):
+    spec: PodSpec = PodSpec()
+
+
+class ReplicaSpec(Slim):
+    """One replica type of an AscendJob."""
+
+    replicas: int = 1
+    restart_policy: str = "Never"
+    template: _Template = _Template()
+
+
+class _JobSpec(Slim):
+    replica_specs: dict[str, ReplicaSpec] = Field(default_factory=dict)
+
+
+class _JobStatus(Slim):
+    conditions: tuple[Condition, ...] = ()
+
+
+class SlimAscendJob(SlimObject):
+    """An AscendJob."""
+
+    spec: _JobSpec = _JobSpec()
+    status: _JobStatus = _JobStatus()
+
+
+class _PodGroupStatus(Slim):
+    phase: str = ""
+
+
+class SlimPodGroup(SlimObject):
+    """Volcano's PodGroup."""
+
+    status: _PodGroupStatus = _PodGroupStatus()
+
+
+class SlimConfigMap(SlimObject):
+    """A ConfigMap."""
+
+    data: dict[str, str] = Field(default_factory=dict)
+
+
+SlimT = TypeVar("SlimT", bound=SlimObject)
+
+MODELS: dict[str, type[SlimObject]] = {
+    "Pod": SlimPod,
+    "Node": SlimNode,
+    "AscendJob": SlimAscendJob,
+    "PodGroup": SlimPodGroup,
+    "ConfigMap": SlimConfigMap,
+}
+
+
+class Page(Generic[SlimT]):
+    """One page of a list: good objects, refused ones with their error, and where to go on."""
+
+    def __init__(self, body: bytes, model: type[SlimT], *, kind: str) -> None:
+        content = decode_json(body, where=f"list of {kind}")
+        metadata = content.get("metadata")
+        listed = content.get("items")
+        meta = metadata if isinstance(metadata, dict) else {}
+        self.resource_version = str(meta.get("resourceVersion") or "")
+        self.continue_token = str(meta.get("continue") or "")
+        self.objects: list[SlimT] = []
+        self.refused: list[tuple[ObjectKey | None, InputError]] = []
+        for item in listed if isinstance(listed, list) else ():
+            try:
+                self.objects.append(slim(item, model, kind=kind))
+            except InputError as error:
+                self.refused.append((raw_key(item), error))
+
+
+def decode_json(body: bytes, *, where: str) -> dict[str, Any]:
+    """A JSON object, or InputError."""
+    try:
+        content = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"is no JSON: {error}", where=where) from error
+    if not isinstance(content, dict):
+        raise InputError("is no JSON object", where=where)
+    return content
+
+
+def slim(item: object, model: type[SlimT], *, kind: str) -> SlimT:
+    """One decoded object as its slim model, or InputError naming it and the first wrong field."""
+    try:
+        return model.model_validate(item)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        key = raw_key(item)
+        raise InputError(
+            f"field {field}: {first['msg']}",
+            where=f"{kind} {key if key else '(unnamed)'}",
+            advice="the object is ignored until it changes",
+        ) from error
+
+
+def raw_key(item: object) -> ObjectKey | None:
+    """Namespace and name of a decoded object that may be malformed; None where it has no name."""
+    metadata = item.get("metadata") if isinstance(item, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        return None
+    namespace = metadata.get("namespace")
+    return ObjectKey(namespace if isinstance(namespace, str) else "", metadata["name"])
+
+
+__all__ = [
+    "MODELS",
+    "Condition",
+    "Page",
+    "SlimAscendJob",
+    "SlimConfigMap",
+    "SlimNode",
+    "SlimObject",
+    "SlimPod",
+    "SlimPodGroup",
+    "SlimT",
+    "decode_json",
+    "raw_key",
+    "slim",
+]

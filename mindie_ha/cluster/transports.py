@@ -1,0 +1,151 @@
+"""How bytes reach an API server: the one seam under everything in this room.
+
+`Transport` carries requests and streams and knows nothing of Kubernetes objects. An answer of any status is
+a `Reply`; no answer is `Unreachable`. `check` turns refused replies into the error tree, here and only here,
+so that callers never see an aiohttp exception or a bare status code.
+
+Network time-outs are never scaled by a demo clock: they use the loop's time directly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import orjson
+
+from mindie_ha.model.errors import (
+    ClusterError,
+    Conflict,
+    Denied,
+    Gone,
+    NotFound,
+    Refused,
+    Throttled,
+    Unreachable,
+)
+
+DEFAULT_RETRY_AFTER_S = 1.0
+MAX_RETRY_AFTER_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the server answered. `headers` has lower-case keys."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Transport(Protocol):
+    """Carries one request, or opens one stream."""
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout_s: float,
+    ) -> Reply:
+        """The reply, whatever its status; raises Unreachable where there is none in time."""
+        ...
+
+    def stream(
+        self, method: str, path: str, *, query: Mapping[str, str] | None = None
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Chunks as they come. Raises what `check` raises if refused, Unreachable if cut."""
+        ...
+
+
+def check(reply: Reply, *, action: str) -> bytes:
+    """The body of a good reply; `action` (`"delete pods mindie/a"`) names what was refused otherwise."""
+    if reply.status < 400:
+        return reply.body
+    raise error_of(reply.status, reply.body, reply.headers, action=action)
+
+
+def error_of(status: int, body: bytes, headers: Mapping[str, str], *, action: str) -> ClusterError:
+    """The error that a refused request, or a Status object in a watch, stands for."""
+    refusal = _status_object(body)
+    reason = _text(refusal.get("reason"))
+    said = _text(refusal.get("message")) or body[:200].decode("utf-8", "replace")
+    message = f"{action}: {status} {reason} {said}".rstrip()
+    if status == 410:
+        metadata = refusal.get("metadata")
+        token = metadata.get("continue") if isinstance(metadata, dict) else ""
+        return Gone(message, continue_token=_text(token))
+    if status == 429:
+        return Throttled(message, retry_after_s=_retry_after_s(headers, refusal))
+    kinds: dict[int, type[ClusterError]] = {401: Denied, 403: Denied, 404: NotFound, 409: Conflict}
+    kind = kinds.get(status) or (Unreachable if status >= 500 else Refused)
+    return kind(message, status=status, reason=reason)
+
+
+def _status_object(body: bytes) -> dict[str, Any]:
+    try:
+        decoded = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    return decoded if isinstance(decoded, dict) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _retry_after_s(headers: Mapping[str, str], refusal: Mapping[str, Any]) -> float:
+    details = refusal.get("details")
+    told: object = headers.get("retry-after") or (
+        details.get("retryAfterSeconds") if isinstance(details, dict) else None
+    )
+    try:
+        seconds = float(told)  # type: ignore[arg-type]  # hostile: whatever it is, it is tried
+    except (TypeError, ValueError):
+        return DEFAULT_RETRY_AFTER_S
+    return DEFAULT_RETRY_AFTER_S if math.isnan(seconds) else min(max(seconds, 0.0), MAX_RETRY_AFTER_S)
+
+
+async def bounded_lines(chunks: AsyncIterator[bytes], *, limit: int = 8 << 20) -> AsyncIterator[bytes]:
+    """Lines out of chunks. A line above `limit` bytes comes as `b""`: the caller counts it and goes on."""
+    rest = bytearray()
+    overlong = False
+    async for chunk in chunks:
+        rest += chunk
+        if b"\n" in chunk:
+            *whole, tail = bytes(rest).split(b"\n")
+            rest = bytearray(tail)
+            for number, line in enumerate(whole):
+                if overlong and number == 0:
+                    overlong = False
+                    yield b""
+                elif line.strip():
+                    yield line
+        if len(rest) > limit:
+            overlong = True
+            rest.clear()
+    if rest.strip() and not overlong:
+        yield bytes(rest)
+
+
+async def within(delay_s: float, iterator: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The same items; raises Unreachable once nothing came for `delay_s` (a half-open connection)."""
+    while True:
+        try:
+            async with asyncio.timeout(delay_s):
+                item = await anext(iterator)
+        except StopAsyncIteration:
+            return
+        except TimeoutError as error:
+            raise Unreachable(f"nothing was received for {delay_s:g} s") from error
+        yield item
+
+
+__all__ = ["Reply", "Transport", "bounded_lines", "check", "error_of", "within"]
