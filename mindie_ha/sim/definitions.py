@@ -73,9 +73,11 @@ def definition_name(resource: Resource) -> str:
 
 
 def schema_of(resource: Resource) -> Schema:
-    """The schema of a whole object of the kind."""
+    """The schema of a whole object of the kind; a kind that a client defined brings its own."""
+    if resource.schema:
+        return resource.schema
     if resource.custom:
-        schema: Schema = crd_version(resource)["schema"]["openAPIV3Schema"]
+        schema: Schema = crd_version(resource).get("schema", {}).get("openAPIV3Schema", {"type": "object"})
         return schema
     return builtin()[definition_name(resource)]
 

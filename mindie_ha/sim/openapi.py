@@ -22,11 +22,9 @@ from mindie_ha.sim.resources import Resource
 
 Document = dict[str, Any]
 
-PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-_PROTOBUF_ASKED = (
-    "com.github.proto-openapi.spec.v2@v1.0+protobuf",
-    "com.github.proto-openapi.spec.v2.v1.0+protobuf",
-)
+PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+# Clients ask with an "@", which Go's media type parser refuses in an answer; servers answer with a dot.
+_PROTOBUF_ASKED = (PROTOBUF, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
 _COMPONENTS = "#/components/schemas/"
 _PARAMETERS = (
     ("dryRun", "When present, changes nothing that is stored; All is the only value."),
@@ -41,7 +39,7 @@ def document(
     resources: Iterable[Resource],
 ) -> ApiResponse | None:
     """The answer for an `/openapi/...` path; None where there is none. `headers` has lower-case keys."""
-    known = tuple(resources)
+    known = Served(resources)
     match path.strip("/").split("/", 2):
         case ["openapi", "v2"]:
             accept = headers.get("accept", "")
@@ -57,6 +55,21 @@ def document(
             return None
 
 
+class Served(tuple[Resource, ...]):
+    """The served kinds as a cache key: also told apart by their schemas, which equality leaves out."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Served) and super().__eq__(other) and self._schemas() == other._schemas()
+
+    def __hash__(self) -> int:
+        return hash((tuple(self), self._schemas()))
+
+    def _schemas(self) -> tuple[int, ...]:
+        return tuple(id(resource.schema) for resource in self if resource.schema)
+
+
 def _json(body: bytes) -> ApiResponse:
     etag = f'"{_digest(body)}"'
     return ApiResponse(200, body, {"content-type": "application/json", "etag": etag})
@@ -67,12 +80,12 @@ def _digest(body: bytes) -> str:
 
 
 @lru_cache(maxsize=4)
-def _v2_json(resources: tuple[Resource, ...]) -> bytes:
+def _v2_json(resources: Served) -> bytes:
     return json.dumps(_v2(resources), separators=(",", ":")).encode()
 
 
 @lru_cache(maxsize=4)
-def _v2_protobuf(resources: tuple[Resource, ...]) -> bytes:
+def _v2_protobuf(resources: Served) -> bytes:
     return gnostic.encode(_v2(resources))
 
 
@@ -87,7 +100,7 @@ def _v2(resources: Sequence[Resource]) -> Document:
     }
 
 
-def _v3_index(resources: tuple[Resource, ...]) -> bytes:
+def _v3_index(resources: Served) -> bytes:
     paths = {}
     for path in dict.fromkeys(r.base_path.strip("/") for r in resources):
         digest = _digest(_v3_json(path, resources))
@@ -96,7 +109,7 @@ def _v3_index(resources: tuple[Resource, ...]) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def _v3_json(group_version: str, resources: tuple[Resource, ...]) -> bytes:
+def _v3_json(group_version: str, resources: Served) -> bytes:
     """The document of one group version; empty where nothing is served there."""
     served = [r for r in resources if r.base_path.strip("/") == group_version]
     if not served:
@@ -154,7 +167,7 @@ def _custom(resource: Resource, transform: Any) -> Schema:
     schema: Schema = transform(definitions.schema_of(resource))
     meta = {"$ref": REFERENCE + definitions.OBJECT_META, "description": "Standard object's metadata."}
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
-    return {**schema, "properties": {**schema["properties"], "metadata": meta}, GVK: [kind]}
+    return {**schema, "properties": {**schema.get("properties", {}), "metadata": meta}, GVK: [kind]}
 
 
 def _v2_structural(schema: Schema) -> Schema:
