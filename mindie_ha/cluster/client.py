@@ -7,7 +7,7 @@ policy, at exactly one level.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -57,8 +57,10 @@ class Client:
         limit: int,
         continue_token: str = "",
     ) -> bytes:
-        """One page of a list; its metadata holds the token of the next."""
-        query = {**selection.query(), "limit": str(limit)}
+        """One page of a list; its metadata holds the token of the next. `limit` 0: all in one piece."""
+        query = selection.query()
+        if limit:
+            query["limit"] = str(limit)
         if continue_token:
             query["continue"] = continue_token
         path = resource.collection(selection.namespace)
@@ -77,8 +79,11 @@ class Client:
             "timeoutSeconds": str(max(1, int(timeout_s))),
         }
         path = resource.collection(selection.namespace)
-        async with self._transport.stream("GET", path, query=query) as chunks:
-            yield bounded_lines(chunks)
+        async with (
+            self._transport.stream("GET", path, query=query) as chunks,
+            aclosing(bounded_lines(chunks)) as lines,
+        ):
+            yield lines
 
     async def create(self, resource: Resource, namespace: str, body: bytes) -> bytes:
         """Create; Conflict where it exists."""

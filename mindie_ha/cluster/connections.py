@@ -9,8 +9,8 @@ file again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 from urllib.parse import urlencode
 
@@ -73,7 +73,8 @@ class KubernetesTransport:
             self._notice(response.status)
             if response.status >= 400:
                 check(await _refusal(response), action=f"{method} {path}")
-            yield _chunks(response, method, path)
+            async with aclosing(_chunks(response, method, path)) as chunks:
+                yield chunks
         finally:
             response.close()
 
@@ -147,7 +148,7 @@ async def _refusal(response: aiohttp.ClientResponse) -> Reply:
     return Reply(response.status, body, _lower(response.headers))
 
 
-async def _chunks(response: aiohttp.ClientResponse, method: str, path: str) -> AsyncIterator[bytes]:
+async def _chunks(response: aiohttp.ClientResponse, method: str, path: str) -> AsyncGenerator[bytes, None]:
     try:
         async for chunk in response.content.iter_any():
             yield chunk

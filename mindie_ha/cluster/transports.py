@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -113,7 +113,7 @@ def _retry_after_s(headers: Mapping[str, str], refusal: Mapping[str, Any]) -> fl
     return DEFAULT_RETRY_AFTER_S if math.isnan(seconds) else min(max(seconds, 0.0), MAX_RETRY_AFTER_S)
 
 
-async def bounded_lines(chunks: AsyncIterator[bytes], *, limit: int = 8 << 20) -> AsyncIterator[bytes]:
+async def bounded_lines(chunks: AsyncIterator[bytes], *, limit: int = 8 << 20) -> AsyncGenerator[bytes, None]:
     """Lines out of chunks. A line above `limit` bytes comes as `b""`: the caller counts it and goes on."""
     rest = bytearray()
     overlong = False
@@ -135,7 +135,7 @@ async def bounded_lines(chunks: AsyncIterator[bytes], *, limit: int = 8 << 20) -
         yield bytes(rest)
 
 
-async def within(delay_s: float, iterator: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def within(delay_s: float, iterator: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     """The same items; raises Unreachable once nothing came for `delay_s` (a half-open connection)."""
     while True:
         try:

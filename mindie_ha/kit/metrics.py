@@ -1,8 +1,8 @@
 """Metrics: one registry of our own, made by the program and handed down.
 
 Every name starts with `mindie_ha_`; every label has few values (kinds, rungs, reasons), never a name of a
-pod, node or job. The metrics of the house stand here in one place, so that documentation and dashboards can be
-checked against them.
+pod, node or job. The metrics of the house stand here in one place, so that documentation and dashboards can
+be checked against them.
 """
 
 from __future__ import annotations

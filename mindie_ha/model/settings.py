@@ -123,6 +123,9 @@ class ClusterSettings(Section):
     inactivity_s: float = Field(
         90.0, gt=0, description="a silent watch is opened anew (bookmarks come each minute)"
     )
+    relist_s: float = Field(
+        3600.0, gt=0, description="lists are taken anew this often, whatever the watch says"
+    )
     page_size: int = Field(500, ge=1)
     parallel_writes: int = Field(32, ge=1)
     writes_per_s: float = Field(200.0, gt=0)

@@ -1,0 +1,249 @@
+"""List and watch: a cache per kind that is always right again after any disturbance.
+
+Nested loops, one duty each: `run` lists and watches for ever, `_listed` takes one full list (paged),
+`_followed` resumes watches from the last version until a list is needed, `watch_once` is one HTTP stream.
+All of it is one task, so two lists never run at once.
+
+Every trouble is met at exactly one level:
+  cut stream, 5xx, silence   resume from the last version after back-off   (`_followed`)
+  clean end                  resume at once                                (`_followed`)
+  410, unparsable line       list anew and tell the difference             (`run`)
+  429                        wait as long as told; no failure              (`_pause`)
+  403                        named in `problem`, tried again slowly        (`_pause`)
+  404 of a CRD               quiet; what is known is kept, empty counts as synced   (`_pause`)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from types import MappingProxyType
+from typing import Protocol
+
+from mindie_ha.cluster.client import Client
+from mindie_ha.cluster.slim import Page, SlimObject
+from mindie_ha.cluster.sources import Source
+from mindie_ha.cluster.watches import Bookmark, Changed, Unparsable, watch_once
+from mindie_ha.kit.backoff import Backoff
+from mindie_ha.kit.clock import Clock
+from mindie_ha.kit.entropy import Entropy
+from mindie_ha.kit.logs import Log
+from mindie_ha.kit.metrics import Metrics
+from mindie_ha.model.errors import ClusterError, Denied, Gone, InputError, NotFound, Throttled, Unreachable
+from mindie_ha.model.ids import ObjectKey
+from mindie_ha.model.settings import ClusterSettings
+
+ABSENT_S = 10.0  # between looks for a CRD that is not installed
+
+
+class OnChange(Protocol):
+    """Told of every change, in order, synchronously: must be cheap and never raise."""
+
+    def __call__(
+        self, source: Source, key: ObjectKey, old: SlimObject | None, new: SlimObject | None, /
+    ) -> None:
+        """`old` None: added; `new` None: gone."""
+        ...
+
+
+OnRefused = Callable[[Source, ObjectKey | None, InputError], None]
+
+
+class Informer:
+    """Keeps the objects of one source. `synced` is set after the first complete list."""
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        client: Client,
+        clock: Clock,
+        entropy: Entropy,
+        settings: ClusterSettings,
+        log: Log,
+        metrics: Metrics,
+        on_change: OnChange,
+        on_refused: OnRefused,
+    ) -> None:
+        self.source = source
+        self.synced = asyncio.Event()
+        self.problem = ""  # what keeps it from working, for people; empty while it works
+        self.lists = 0  # full lists taken
+        self._client = client
+        self._clock = clock
+        self._settings = settings
+        self._log = log.bind(source=source.name)
+        self._metrics = metrics
+        self._on_change = on_change
+        self._on_refused = on_refused
+        self._backoff = Backoff(entropy=entropy, first_s=0.1, max_s=30.0)
+        self._objects: dict[ObjectKey, SlimObject] = {}
+        self._contact_s = clock.monotonic()
+        self._listed_s = clock.monotonic()
+        metrics.informer_age_s.labels(source.name).set_function(lambda: self.age_s)
+
+    @property
+    def objects(self) -> Mapping[ObjectKey, SlimObject]:
+        """What is known now; a live read-only view."""
+        return MappingProxyType(self._objects)
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since the server was last heard (data or bookmark)."""
+        return self._clock.monotonic() - self._contact_s
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        cause, whole = "start", False
+        while True:
+            try:
+                version = await self._listed(cause, whole=whole)
+                self._working()
+                cause = await self._followed(version)
+                whole = False
+            except Gone:  # a continue token expired between pages: next time in one piece
+                cause, whole = "expired", True
+                await self._clock.sleep(self._backoff.next_s())
+            except (ClusterError, InputError) as error:
+                await self._pause(error)
+
+    async def _listed(self, cause: str, *, whole: bool) -> str:
+        """Take one full list, tell what differs, return its version."""
+        self.lists += 1
+        self._metrics.informer_lists.labels(self.source.name, cause).inc()
+        found: dict[ObjectKey, SlimObject] = {}
+        kept: set[ObjectKey] = set()
+        token = ""
+        while True:
+            body = await self._client.list_page(
+                self.source.resource,
+                self.source.selection,
+                limit=0 if whole else self._settings.page_size,
+                continue_token=token,
+            )
+            self._contact_s = self._clock.monotonic()
+            page = Page(body, self.source.model, kind=self.source.resource.kind)
+            found.update({item.key: item for item in page.objects})
+            for key, error in page.refused:
+                self._refuse(key, error)
+                if key is not None:
+                    kept.add(key)
+            token = page.continue_token
+            if not token:
+                break
+        self._listed_s = self._clock.monotonic()
+        self._replace(found, kept)
+        self.synced.set()
+        return page.resource_version
+
+    def _replace(self, found: dict[ObjectKey, SlimObject], kept: set[ObjectKey]) -> None:
+        """Apply the difference to a full list: what vanished is deleted, a malformed one keeps its past."""
+        for key in [key for key in self._objects if key not in found and key not in kept]:
+            self._put(key, None)
+        for key, item in found.items():
+            self._put(key, item)
+
+    async def _followed(self, version: str) -> str:
+        """Watch from `version` on, again and again; returns why a list is needed."""
+        while True:
+            if self._clock.monotonic() - self._listed_s >= self._settings.relist_s:
+                return "periodic"
+            stream = watch_once(
+                self._client,
+                self.source,
+                resource_version=version,
+                timeout_s=self._settings.watch_timeout_s,
+                inactivity_s=self._settings.inactivity_s,
+            )
+            before = version
+            try:
+                async with aclosing(stream) as events:
+                    async for event in events:
+                        version = event.resource_version or version
+                        self._take(event)
+            except Unparsable as error:
+                self._metrics.lines_unparsable.labels(self.source.name).inc()
+                self._log.warning("watch line unparsable, listing again", error=str(error))
+                await self._clock.sleep(self._backoff.next_s())
+                return "unparsable"
+            except Gone:
+                await self._clock.sleep(self._backoff.next_s())
+                return "expired"
+            except NotFound:
+                return "absent"  # the CRD went away: the list says so
+            except ClusterError as error:
+                await self._pause(error)
+            else:  # ended by the server; one that ends at once without news must not spin
+                if version == before:
+                    await self._clock.sleep(self._backoff.after(1))
+
+    def _take(self, event: Changed | Bookmark) -> None:
+        self._contact_s = self._clock.monotonic()
+        self._backoff.reset()  # only here: a list that works says nothing about the watch after it
+        self._working()
+        if isinstance(event, Bookmark):
+            return
+        if event.refused is not None:
+            self._refuse(event.key, event.refused)
+            return
+        self._put(event.key, event.new)
+
+    def _put(self, key: ObjectKey, new: SlimObject | None) -> None:
+        old = self._objects.get(key)
+        if new is None:
+            if old is not None:
+                del self._objects[key]
+                self._on_change(self.source, key, old, None)
+            return
+        if old is not None and old.metadata.uid == new.metadata.uid:
+            if (
+                0 < new.version < old.version
+                or new.metadata.resource_version == old.metadata.resource_version
+            ):
+                return  # a repetition, or older than what we know
+        elif old is not None:  # same name, another object: its deletion was missed
+            self._on_change(self.source, key, old, None)
+            old = None
+        self._objects[key] = new
+        self._on_change(self.source, key, old, new)
+
+    def _refuse(self, key: ObjectKey | None, error: InputError) -> None:
+        self._metrics.inputs_refused.labels(self.source.name).inc()
+        self._log.warning("object refused", object=str(key), error=str(error))
+        self._on_refused(self.source, key, error)
+
+    def _working(self) -> None:
+        if self.problem:
+            self._log.info("works again", was=self.problem)
+            self.problem = ""
+
+    async def _pause(self, error: ClusterError | InputError) -> None:
+        """Wait as the error asks; say what is wrong once, not each time."""
+        if isinstance(error, Throttled):
+            await self._clock.sleep(max(error.retry_after_s, 0.1))
+            return
+        if isinstance(error, NotFound) and self.source.resource.custom:
+            self._trouble(f"{self.source.resource.kind} is not installed in this cluster", quiet=True)
+            self._contact_s = self._clock.monotonic()
+            self.synced.set()
+            await self._clock.sleep(ABSENT_S)
+            return
+        self._metrics.informer_breaks.labels(self.source.name, type(error).__name__).inc()
+        if isinstance(error, Denied):
+            self._trouble(f"permission is missing: {error}")
+        elif not isinstance(error, Unreachable) or self._backoff.failures >= 2:
+            self._trouble(str(error))
+        await self._clock.sleep(self._backoff.next_s())
+
+    def _trouble(self, problem: str, *, quiet: bool = False) -> None:
+        if problem == self.problem:
+            return
+        self.problem = problem
+        if quiet:
+            self._log.info("waits", problem=problem)
+        else:
+            self._log.warning("does not work", problem=problem)
+
+
+__all__ = ["Informer", "OnChange", "OnRefused"]

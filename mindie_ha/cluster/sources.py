@@ -1,0 +1,120 @@
+"""What we watch: one `Source` per informer.
+
+ConfigMaps come from four selections, because nobody should have to read every ConfigMap of a cluster. An
+object may match two of them; which one it counts for is decided by its name and labels (`family_of`), so that
+leaving one selection never removes what another still shows.
+
+Source: fault input contract §1.1, rank table contract §1.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mindie_ha.cluster.client import Selection
+from mindie_ha.cluster.resources import ASCEND_JOB, CONFIG_MAP, NODE, POD, POD_GROUP, Resource
+from mindie_ha.cluster.slim import (
+    SlimAscendJob,
+    SlimConfigMap,
+    SlimNode,
+    SlimObject,
+    SlimPod,
+    SlimPodGroup,
+)
+
+LABEL_LEDGER = "mindie-ha.io/ledger"
+RETRIES_NAMESPACE = "volcano-system"
+RETRIES_NAME = "vcjob-fault-npu-cm"
+DEVICE_INFO_PREFIX = "mindx-dl-deviceinfo-"
+CLUSTER_INFO_PREFIX = "cluster-info-device-"
+RINGS_PREFIX = "rings-config-"
+
+
+EVERYTHING = Selection()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One stream of objects: which kind, which selection, decoded as what."""
+
+    name: str
+    resource: Resource
+    model: type[SlimObject]
+    selection: Selection = EVERYTHING
+
+
+NODES = Source("nodes", NODE, SlimNode)
+PODS = Source("pods", POD, SlimPod)
+JOBS = Source("ascendjobs", ASCEND_JOB, SlimAscendJob)
+POD_GROUPS = Source("podgroups", POD_GROUP, SlimPodGroup)
+REPORTS = Source("configmaps-cim", CONFIG_MAP, SlimConfigMap, Selection(labels="mx-consumer-cim=true"))
+LISTED = Source("configmaps-volcano", CONFIG_MAP, SlimConfigMap, Selection(labels="mx-consumer-volcano=true"))
+LEDGERS = Source("ledgers", CONFIG_MAP, SlimConfigMap, Selection(labels=LABEL_LEDGER))
+RETRIES = Source(
+    "remain-retry-times",
+    CONFIG_MAP,
+    SlimConfigMap,
+    Selection(namespace=RETRIES_NAMESPACE, fields=f"metadata.name={RETRIES_NAME}"),
+)
+
+SOURCES = (NODES, PODS, JOBS, POD_GROUPS, REPORTS, LISTED, LEDGERS, RETRIES)
+
+
+class Family(StrEnum):
+    """What a ConfigMap is to us."""
+
+    DEVICE_INFO = "device-info"
+    RINGS = "rings"
+    CLUSTER_INFO = "cluster-info"
+    LEDGER = "ledger"
+    RETRIES = "retries"
+    OTHER = "other"
+
+
+SOURCE_OF_FAMILY = {
+    Family.DEVICE_INFO: REPORTS,
+    Family.RINGS: REPORTS,
+    Family.CLUSTER_INFO: LISTED,
+    Family.LEDGER: LEDGERS,
+    Family.RETRIES: RETRIES,
+}
+
+
+def family_of(config_map: SlimObject) -> Family:
+    """Which family a ConfigMap belongs to, by name and labels."""
+    key = config_map.key
+    if LABEL_LEDGER in config_map.metadata.labels:
+        return Family.LEDGER
+    if key.namespace == RETRIES_NAMESPACE and key.name == RETRIES_NAME:
+        return Family.RETRIES
+    if key.name.startswith(RINGS_PREFIX):
+        return Family.RINGS
+    if key.name.startswith(DEVICE_INFO_PREFIX):
+        return Family.DEVICE_INFO
+    if key.name.startswith(CLUSTER_INFO_PREFIX):
+        return Family.CLUSTER_INFO
+    return Family.OTHER
+
+
+__all__ = [
+    "CLUSTER_INFO_PREFIX",
+    "DEVICE_INFO_PREFIX",
+    "JOBS",
+    "LABEL_LEDGER",
+    "LEDGERS",
+    "LISTED",
+    "NODES",
+    "PODS",
+    "POD_GROUPS",
+    "REPORTS",
+    "RETRIES",
+    "RETRIES_NAME",
+    "RETRIES_NAMESPACE",
+    "RINGS_PREFIX",
+    "SOURCES",
+    "SOURCE_OF_FAMILY",
+    "Family",
+    "Source",
+    "family_of",
+]
