@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from mindie_ha.sim.resources import Resource
 
@@ -25,6 +25,25 @@ class Cause:
     reason: str
     message: str
     field: str
+
+
+class FieldCause(Protocol):
+    """Anything that reads like a `Cause`."""
+
+    @property
+    def reason(self) -> str:
+        """Machine-readable reason."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """What is wrong."""
+        ...
+
+    @property
+    def field(self) -> str:
+        """Path of the field."""
+        ...
 
 
 class StatusError(Exception):
@@ -109,7 +128,7 @@ def conflict(resource: Resource, name: str, why: str = MODIFIED) -> StatusError:
     return StatusError(409, "Conflict", message, details=_details(resource, name))
 
 
-def apply_conflict(causes: Sequence[Cause]) -> StatusError:
+def apply_conflict(causes: Sequence[FieldCause]) -> StatusError:
     """409 of a server-side apply: other managers own these fields."""
     noun = "conflict" if len(causes) == 1 else "conflicts"
     lines = "; ".join(f"{cause.message}: {cause.field}" for cause in causes)
@@ -121,7 +140,7 @@ def apply_conflict(causes: Sequence[Cause]) -> StatusError:
     )
 
 
-def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> StatusError:
+def invalid(resource: Resource, name: str, causes: Sequence[FieldCause]) -> StatusError:
     """422 with every cause."""
     texts = [f"{cause.field}: {cause.message}" for cause in causes]
     shown = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
@@ -136,7 +155,7 @@ def bad_request(message: str) -> StatusError:
     return StatusError(400, "BadRequest", message)
 
 
-def forbidden(resource: Resource, name: str, why: str, *, causes: Sequence[Cause] = ()) -> StatusError:
+def forbidden(resource: Resource, name: str, why: str, *, causes: Sequence[FieldCause] = ()) -> StatusError:
     """403: admission says no."""
     more = {"causes": [_cause(cause) for cause in causes]} if causes else {}
     message = f'{qualified(resource)} "{name}" is forbidden: {why}'
@@ -169,7 +188,9 @@ def too_large_version(wanted: int, current: int) -> StatusError:
     return StatusError(504, "Timeout", message, details={"causes": causes, "retryAfterSeconds": 1})
 
 
-def too_many_requests(message: str, *, retry_after_s: int = 0, causes: Sequence[Cause] = ()) -> StatusError:
+def too_many_requests(
+    message: str, *, retry_after_s: int = 0, causes: Sequence[FieldCause] = ()
+) -> StatusError:
     """429, with Retry-After where given."""
     details: Object = {}
     if causes:
@@ -180,7 +201,7 @@ def too_many_requests(message: str, *, retry_after_s: int = 0, causes: Sequence[
     return StatusError(429, "TooManyRequests", message, details=details, headers=headers)
 
 
-def _cause(cause: Cause) -> Object:
+def _cause(cause: FieldCause) -> Object:
     body = {"reason": cause.reason, "message": cause.message}
     if cause.field:
         body["field"] = cause.field

@@ -1,0 +1,107 @@
+"""What every part of the API server shares: clock, entropy, store, kinds, watches, descriptions.
+
+One record handed around instead of a class with everything in it; the parts (reading, writing, deleting,
+subresources) are functions on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from mindie_ha.kit.clock import Clock
+from mindie_ha.kit.entropy import Entropy
+from mindie_ha.sim.documents import Documents
+from mindie_ha.sim.kinds import Kinds
+from mindie_ha.sim.resources import Resource
+from mindie_ha.sim.statuses import FieldCause, Object, bad_request, invalid, not_found
+from mindie_ha.sim.storage import Store, Stored
+from mindie_ha.sim.watches import WatchHub
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """The shared parts of one server."""
+
+    clock: Clock
+    entropy: Entropy
+    store: Store
+    kinds: Kinds
+    hub: WatchHub
+    documents: Documents
+
+    def now_text(self, *, after_s: float = 0.0) -> str:
+        """Wall time (plus `after_s`) as metadata carries it: RFC 3339, whole seconds."""
+        moment = datetime.fromtimestamp(self.clock.wall() + after_s, UTC)
+        return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def existing(self, resource: Resource, namespace: str, name: str) -> Stored:
+        """The object; raises StatusError 404."""
+        stored = self.store.get(resource, namespace, name)
+        if stored is None:
+            raise not_found(resource, name)
+        return stored
+
+    def decode(self, resource: Resource, obj: Object, options: WriteOptions) -> None:
+        """Refuse JSON of the wrong types, and unknown fields where asked; raises StatusError 400."""
+        message = self.documents.decode_error(resource, obj)
+        if message:
+            raise bad_request(message)
+        if options.strict:
+            unknown = self.documents.unknown_fields(resource, obj)
+            if unknown:
+                texts = ", ".join(f'unknown field "{path}"' for path in unknown)
+                raise bad_request(f"strict decoding error: {texts}")
+
+    def check(self, resource: Resource, obj: Object, causes: Sequence[FieldCause]) -> None:
+        """Run validation; raises StatusError 422 with every cause."""
+        causes = [*causes, *self.documents.validate(resource, obj)]
+        if causes:
+            raise invalid(resource, obj["metadata"].get("name", ""), causes)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """The query parameters of a write."""
+
+    dry_run: bool = False
+    manager: str = "unknown"
+    force: bool = False
+    strict: bool = False
+
+    @classmethod
+    def read(cls, query: Mapping[str, str], user_agent: str) -> WriteOptions:
+        """From a request; raises StatusError 400 on a dryRun that is not `All`."""
+        dry_run = query.get("dryRun", "")
+        if dry_run not in ("", "All"):
+            raise bad_request(f'Invalid value: ["{dry_run}"]: supported values: "All"')
+        manager = query.get("fieldManager") or user_agent.split("/", 1)[0] or "unknown"
+        force = query.get("force", "").lower() in ("true", "1")
+        return cls(bool(dry_run), manager[:128], force, query.get("fieldValidation") == "Strict")
+
+
+NO_OPTIONS = WriteOptions()
+NAMESPACES: Resource = next(each for each in Kinds().all() if each.kind == "Namespace")
+
+
+def same(left: Stored, right: Object) -> bool:
+    """Whether nothing changed that makes a new version (who owns which field alone does not)."""
+    old = {**left.obj, "metadata": {**left.obj["metadata"], "managedFields": None}}
+    new = {**right, "metadata": {**right["metadata"], "managedFields": None}}
+    return old == new
+
+
+def precondition_failure(stored: Stored, preconditions: Mapping[str, object]) -> str:
+    """Why `preconditions` (uid, resourceVersion) do not hold; empty where they do."""
+    meta = stored.obj["metadata"]
+    uid, version = preconditions.get("uid"), preconditions.get("resourceVersion")
+    if uid and uid != meta["uid"]:
+        return f"Precondition failed: UID in precondition: {uid}, UID in object meta: {meta['uid']}"
+    if version and version != meta["resourceVersion"]:
+        have = meta["resourceVersion"]
+        return (
+            f"Precondition failed: ResourceVersion in precondition: {version}, "
+            f"ResourceVersion in object meta: {have}"
+        )
+    return ""
