@@ -1,1 +1,1 @@
-"""Tools for developers of this project; not part of the installed package."""
+"""Programs for developers; nothing in the package imports them."""

@@ -1,0 +1,176 @@
+"""One look at one scope: view, plan, remember, act.
+
+The order is the whole safety of the product. The planner sees an immutable snapshot; what it wants to
+remember is written with compare-and-swap before any action runs; actions carry UIDs; after anything
+changed the scope is looked at again at once, so every phase is entered on facts and not on hope. A
+conflict or a failed action changes nothing here: the next look decides from what is then true.
+
+Decisions on different workloads of one service, and on its table, do not wait for each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import structlog
+
+from mindie_ha.engine.executor import Executor
+from mindie_ha.engine.ports import Memory, Views
+from mindie_ha.engine.records import Recorder
+from mindie_ha.kit.clock import Clock
+from mindie_ha.model.decisions import Decision, NodeDecision, Plan, TableDecision
+from mindie_ha.model.errors import ClusterError, Conflict, LeaseLost
+from mindie_ha.model.ids import ScopeKey, ScopeKind
+from mindie_ha.model.settings import Settings
+from mindie_ha.model.views import NodeView, ScopeView, WorkloadView
+
+Planner = Callable[[ScopeView, Settings, float], Plan]
+
+log = structlog.get_logger("mindie_ha.engine")
+
+
+class NodePlanner(Protocol):
+    """`policy.isolations.plan_node`."""
+
+    def __call__(
+        self, view: NodeView, *, wanted: frozenset[str], settings: Settings, now_s: float
+    ) -> NodeDecision: ...
+
+
+class Tables(Protocol):
+    """Hands tables to the channels and knows who has them."""
+
+    def facts(self, scope: ScopeKey) -> tuple[int, bool]:
+        """Number of subscribers, and whether all of them have the newest table."""
+        ...
+
+    def publish(self, scope: ScopeKey, decision: TableDecision) -> None:
+        """Give a recorded table to every channel; never blocks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look led to: whether to look again at once, after back-off, or at a given wall time."""
+
+    progressed: bool = False
+    failed: bool = False
+    wake_at_s: float | None = None
+
+
+class Reconciler:
+    """Takes one scope from view to done."""
+
+    def __init__(
+        self,
+        *,
+        views: Views,
+        memory: Memory,
+        executor: Executor,
+        tables: Tables,
+        recorder: Recorder,
+        planner: Planner,
+        node_planner: NodePlanner,
+        settings: Settings,
+        clock: Clock,
+    ) -> None:
+        self._views = views
+        self._memory = memory
+        self._executor = executor
+        self._tables = tables
+        self._recorder = recorder
+        self._planner = planner
+        self._node_planner = node_planner
+        self._settings = settings
+        self._clock = clock
+
+    async def reconcile(self, scope: ScopeKey) -> Look:
+        """Look once. Raises nothing that the world can cause; a bug is contained by the caller."""
+        if scope.kind is ScopeKind.NODE:
+            return await self._node(scope)
+        view = self._views.view(scope, self._clock.wall())
+        if view is None:
+            self._recorder.forget(scope)
+            return Look()
+        view = self._with_delivery(view)
+        plan = self._planner(view, self._settings, self._clock.wall())
+        before = {each.workload.key: each for each in view.workloads}
+        steps = [self._workload(scope, before[each.workload], each) for each in plan.decisions]
+        if plan.table is not None and view.table is not None:
+            steps.append(self._table(scope, view, plan.table))
+        looks = await asyncio.gather(*steps)
+        return Look(
+            progressed=any(look.progressed for look in looks),
+            failed=any(look.failed for look in looks),
+            wake_at_s=plan.wake_at_s,
+        )
+
+    def _with_delivery(self, view: ScopeView) -> ScopeView:
+        if view.table is None:
+            return view
+        subscribers, handed = self._tables.facts(view.scope)
+        return replace(view, table=replace(view.table, subscribers=subscribers, handed_to_all=handed))
+
+    async def _workload(self, scope: ScopeKey, view: WorkloadView, decision: Decision) -> Look:
+        changed = decision.ledger != view.ledger
+        if self._settings.dry_run:
+            self._recorder.workload(scope, decision, at_s=self._clock.wall())
+            return Look()
+        if changed:
+            try:
+                await self._memory.save_workload(decision.ledger, owner=view.workload)
+            except (ClusterError, LeaseLost) as error:
+                return _not_recorded(str(decision.workload), error)
+        self._recorder.workload(scope, decision, at_s=self._clock.wall())
+        failures = await self._executor.run(decision.actions)
+        for failure in failures:
+            log.warning(
+                "action failed; looking again after back-off",
+                workload=str(decision.workload),
+                action=type(failure.action).__name__,
+                error=str(failure.error),
+            )
+        acted = len(decision.actions) > len(failures)
+        return Look(progressed=changed or acted, failed=bool(failures))
+
+    async def _table(self, scope: ScopeKey, view: ScopeView, decision: TableDecision) -> Look:
+        assert view.table is not None  # noqa: S101 - narrowed by the caller
+        changed = decision.ledger != view.table.ledger
+        if changed and not self._settings.dry_run:
+            try:
+                await self._memory.save_service(decision.ledger)
+            except (ClusterError, LeaseLost) as error:
+                return _not_recorded(f"table of {scope}", error)
+        self._recorder.table(scope, decision, at_s=self._clock.wall())
+        if not self._settings.dry_run:
+            self._tables.publish(scope, decision)
+        return Look(progressed=changed)
+
+    async def _node(self, scope: ScopeKey) -> Look:
+        view = self._views.node_view(scope.name)
+        if view is None:
+            return Look()
+        decision = self._node_planner(
+            view,
+            wanted=self._views.wants_isolated(scope.name),
+            settings=self._settings,
+            now_s=self._clock.wall(),
+        )
+        if not decision.changed or self._settings.dry_run:
+            return Look(wake_at_s=decision.wake_at_s)
+        try:
+            await self._executor.settle_node(decision, node_uid=view.node.uid)
+        except (ClusterError, LeaseLost) as error:
+            return _not_recorded(f"node {scope.name}", error)
+        self._recorder.node(scope, decision, at_s=self._clock.wall())
+        return Look(progressed=True, wake_at_s=decision.wake_at_s)
+
+
+def _not_recorded(subject: str, error: ClusterError | LeaseLost) -> Look:
+    """Nothing was written, so nothing was done. A conflict is ordinary: our view was old."""
+    if not isinstance(error, Conflict):
+        log.warning("could not write; looking again after back-off", subject=subject, error=str(error))
+    return Look(failed=True)

@@ -1,0 +1,151 @@
+"""One record of every decision, read by everybody.
+
+The log, metrics, Kubernetes Events, the audit file, the pages and `why` all show the same `DecisionRecord`.
+A record is made after the ledger accepted the decision and before its actions run, so nothing is told
+that did not count. A decision that repeats the last one of its workload word for word is not recorded again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from mindie_ha.model.decisions import (
+    Action,
+    AdoptPodGroup,
+    Decision,
+    DeletePod,
+    GrantRetries,
+    IsolateNode,
+    NodeDecision,
+    Notice,
+    TableDecision,
+)
+from mindie_ha.model.ids import ScopeKey
+from mindie_ha.model.recoveries import ClosedRecovery, Outcome, Recovery
+
+MAX_RECORDS = 2000
+MAX_STANDING = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecord:
+    """What was decided, for whom, by which rule, and what follows. Times are wall time in seconds."""
+
+    at_s: float
+    scope: ScopeKey
+    subject: str  # "<ns>/<name>" of the workload, "table" or the node
+    rule: str
+    sentence: str
+    epoch: int = 0
+    rung: str = ""
+    phase: str = ""
+    outcome: str = ""
+    actions: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    recovery: Recovery | None = None
+    closed: ClosedRecovery | None = None
+
+
+Listener = Callable[[DecisionRecord], None]
+
+
+def describe(action: Action) -> str:
+    """One action in words, the same in every place it is shown."""
+    match action:
+        case DeletePod(key=key, uid=uid, grace_s=grace_s):
+            manner = "its own grace" if grace_s is None else f"grace {grace_s} s"
+            return f"delete pod {key} (uid {uid}, {manner})"
+        case IsolateNode(node=node, isolation=isolation):
+            device = f" for {isolation.device}" if isolation.device else ""
+            return f"isolate node {node}{device} until {isolation.until}"
+        case AdoptPodGroup(key=key):
+            return f"adopt PodGroup {key}"
+        case GrantRetries(entry=entry, times=times):
+            return f"write remain-retry-times of {entry}: {times}"
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Keeps the newest records and tells listeners. Listeners must be quick and must not fail."""
+
+    listeners: list[Listener] = field(default_factory=list)
+    _records: deque[DecisionRecord] = field(default_factory=lambda: deque(maxlen=MAX_RECORDS))
+    _last: dict[tuple[ScopeKey, str], tuple[str, str]] = field(default_factory=dict)
+    _standing: dict[tuple[ScopeKey, str], frozenset[str]] = field(default_factory=dict)
+
+    def workload(self, scope: ScopeKey, decision: Decision, *, at_s: float) -> None:
+        """Record the decision on one workload."""
+        ledger = decision.ledger
+        recovery = ledger.recovery
+        ended = decision.outcome in (Outcome.RECOVERED, Outcome.RECOVERED_UNVERIFIED, Outcome.DEGRADED)
+        closed = ledger.closed[-1] if recovery is None and ended and ledger.closed else None
+        self._keep(
+            DecisionRecord(
+                at_s=at_s,
+                scope=scope,
+                subject=str(decision.workload),
+                rule=decision.rule,
+                sentence=decision.sentence,
+                epoch=ledger.epoch,
+                rung=recovery.rung if recovery else "",
+                phase=recovery.phase if recovery else "",
+                outcome=decision.outcome or "",
+                actions=tuple(describe(action) for action in decision.actions),
+                notices=self._new_notices(scope, str(decision.workload), decision.notices),
+                recovery=recovery,
+                closed=closed,
+            )
+        )
+
+    def table(self, scope: ScopeKey, decision: TableDecision, *, at_s: float) -> None:
+        """Record the decision on a service's table."""
+        actions = (f"publish generation {decision.ledger.generation}",) if decision.publish else ()
+        notices = self._new_notices(scope, "table", decision.notices)
+        self._keep(
+            DecisionRecord(at_s, scope, "table", "table", decision.sentence, actions=actions, notices=notices)
+        )
+
+    def node(self, scope: ScopeKey, decision: NodeDecision, *, at_s: float) -> None:
+        """Record the decision on a node's isolations."""
+        notices = self._new_notices(scope, decision.node, decision.notices)
+        self._keep(
+            DecisionRecord(at_s, scope, decision.node, "isolation", decision.sentence, notices=notices)
+        )
+
+    def recent(self, *, scope: ScopeKey | None = None, subject: str = "") -> Iterable[DecisionRecord]:
+        """Newest last; all, or those of one scope and subject."""
+        for record in self._records:
+            if (scope is None or record.scope == scope) and (not subject or record.subject == subject):
+                yield record
+
+    def forget(self, scope: ScopeKey) -> None:
+        """Drop what is remembered of a scope that is gone (its records stay until pushed out)."""
+        for store in (self._last, self._standing):
+            for key in [key for key in store if key[0] == scope]:
+                del store[key]
+
+    def _new_notices(self, scope: ScopeKey, subject: str, notices: tuple[Notice, ...]) -> tuple[Notice, ...]:
+        before = self._standing.get((scope, subject), frozenset())
+        keys = frozenset(notice.key for notice in notices if notice.key)
+        if keys:
+            self._standing[scope, subject] = keys
+        else:
+            self._standing.pop((scope, subject), None)
+        return tuple(notice for notice in notices if not notice.key or notice.key not in before)
+
+    def _keep(self, record: DecisionRecord) -> None:
+        said = (record.rule, record.sentence)
+        if (
+            self._last.get((record.scope, record.subject)) == said
+            and not record.notices
+            and not record.actions
+        ):
+            return
+        if len(self._last) >= MAX_STANDING:
+            self._last.clear()
+        self._last[record.scope, record.subject] = said
+        self._records.append(record)
+        for listener in self.listeners:
+            listener(record)

@@ -1,0 +1,62 @@
+"""The loop: keys in, looks out.
+
+A few workers take keys from the queue; one key is never looked at by two at once. What a look leads to is
+data (`Look`): at once again after progress, with back-off after a failure, at a wall time otherwise. A bug in
+one scope is contained by the supervisor, counted, and retried like a failure: it cannot stop the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from mindie_ha.engine.reconciling import Look, Reconciler
+from mindie_ha.kit.clock import Clock
+from mindie_ha.kit.queues import KeyedQueue
+from mindie_ha.kit.tasks import Supervisor
+from mindie_ha.model.ids import ScopeKey
+
+WORKERS = 8
+
+
+class Engine:
+    """Owns the queue and the workers."""
+
+    def __init__(
+        self, *, reconciler: Reconciler, queue: KeyedQueue[ScopeKey], supervisor: Supervisor, clock: Clock
+    ) -> None:
+        self._reconciler = reconciler
+        self._queue = queue
+        self._supervisor = supervisor
+        self._clock = clock
+
+    def touch(self, scopes: Iterable[ScopeKey], *, urgent: bool = False) -> None:
+        """Something changed for these scopes: look soon; faults first."""
+        for scope in scopes:
+            self._queue.add(scope, urgent=urgent)
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for number in range(WORKERS):
+                group.create_task(self._work(), name=f"engine-worker-{number}")
+
+    async def _work(self) -> None:
+        while True:
+            scope = await self._queue.get()
+            try:
+                look = await self._supervisor.contain(f"look at {scope}", self._reconciler.reconcile(scope))
+                self._follow_up(scope, look)
+            finally:
+                self._queue.done(scope)
+
+    def _follow_up(self, scope: ScopeKey, look: Look | None) -> None:
+        if look is None or look.failed:
+            self._queue.retry(scope)
+            return
+        self._queue.forget(scope)
+        if look.progressed:
+            self._queue.add(scope, urgent=True)
+        if look.wake_at_s is not None:
+            delay_s = max(0.0, look.wake_at_s - self._clock.wall())
+            self._queue.add_at(scope, self._clock.monotonic() + delay_s)

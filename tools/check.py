@@ -1,0 +1,85 @@
+"""House rules that no ready-made tool checks; run by `make check`.
+
+Sizes of files and functions, broad excepts outside the supervisor, names that say nothing, and an
+architecture page that names every room. Prints one line per finding and exits 1 if there is any.
+"""
+
+from __future__ import annotations
+
+import ast
+import statistics
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "mindie_ha"
+MAX_FILE_LINES = 500
+MEDIAN_FILE_LINES = 200
+MAX_FUNCTION_LINES = 45
+BROAD_EXCEPT_HOME = PACKAGE / "kit" / "tasks.py"
+EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
+
+
+def sources(*folders: str) -> Iterator[Path]:
+    """Our Python files, without generated ones."""
+    for folder in folders:
+        yield from (path for path in sorted((ROOT / folder).rglob("*.py")) if "_pb2" not in path.name)
+
+
+def file_findings() -> Iterator[str]:
+    """Files that are too long or named after nothing."""
+    lengths = []
+    for path in sources("mindie_ha", "tests", "tools"):
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        if path.is_relative_to(PACKAGE):
+            lengths.append(lines)
+        if lines > MAX_FILE_LINES:
+            yield f"{path.relative_to(ROOT)}: {lines} lines, the limit is {MAX_FILE_LINES}: split it along an idea"
+        if path.stem in EMPTY_NAMES or path.parent.name in EMPTY_NAMES:
+            yield f"{path.relative_to(ROOT)}: a name that says nothing; call it after what is in it"
+    if statistics.median(lengths) > MEDIAN_FILE_LINES:
+        yield f"the median file has {statistics.median(lengths)} lines, the limit is {MEDIAN_FILE_LINES}"
+
+
+def function_findings() -> Iterator[str]:
+    """Functions that are too long, and broad excepts where they may not be."""
+    for path in sources("mindie_ha", "tools"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            where = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > MAX_FUNCTION_LINES:
+                    yield f"{where}: {node.name} has {lines} lines, the limit is {MAX_FUNCTION_LINES}"
+            if isinstance(node, ast.ExceptHandler) and path != BROAD_EXCEPT_HOME and is_broad(node):
+                yield f"{where}: broad except; only {BROAD_EXCEPT_HOME.relative_to(ROOT)} may have one"
+
+
+def is_broad(handler: ast.ExceptHandler) -> bool:
+    """Whether it catches everything."""
+    caught = handler.type
+    return caught is None or (isinstance(caught, ast.Name) and caught.id in ("Exception", "BaseException"))
+
+
+def docs_findings() -> Iterator[str]:
+    """The architecture page must name every room, and only rooms that exist."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+    named = {line.split("`")[1].rstrip("/") for line in page.splitlines() if line.startswith("| `")}
+    for room in sorted(rooms - named):
+        yield f"docs/architecture.md: the room {room}/ is missing from its table"
+    for room in sorted(name for name in named - rooms if "." not in name):
+        yield f"docs/architecture.md: names {room}/, which does not exist"
+
+
+def main() -> int:
+    """Print every finding."""
+    findings = [*file_findings(), *function_findings(), *docs_findings()]
+    for finding in findings:
+        print(finding, file=sys.stderr)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
