@@ -35,7 +35,7 @@ def file_findings() -> Iterator[str]:
         if path.is_relative_to(PACKAGE):
             lengths.append(lines)
         if lines > MAX_FILE_LINES:
-            yield f"{path.relative_to(ROOT)}: {lines} lines, the limit is {MAX_FILE_LINES}: split it along an idea"
+            yield f"{path.relative_to(ROOT)}: {lines} lines, limit {MAX_FILE_LINES}: split it along an idea"
         if path.stem in EMPTY_NAMES or path.parent.name in EMPTY_NAMES:
             yield f"{path.relative_to(ROOT)}: a name that says nothing; call it after what is in it"
     if statistics.median(lengths) > MEDIAN_FILE_LINES:

@@ -1,0 +1,216 @@
+"""The HTTP face: health, metrics, state and tables as JSON.
+
+    GET  /healthz /readyz /metrics
+    GET  /v1/services                              every service and job
+    GET  /v1/services/{ns}/{job_id}                one of them
+    GET  /v1/services/{ns}/{job_id}/ranktable      the published table, byte for byte; ETag is its digest;
+                                                   with If-None-Match and ?wait=S it answers when it changes
+    POST /v1/services/{ns}/{job_id}/ranktable/push hand the current table over to every destination again
+    GET  /v1/decisions?subject=NS/NAME&limit=N     newest decisions, oldest first
+
+Errors are `{"error": {"what", "where", "advice"}}`. Handlers read snapshots and never touch the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import orjson
+from aiohttp import web
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from mindie_ha.channels.ports import ServiceRef, TableVersion
+from mindie_ha.engine.records import Recorder
+from mindie_ha.engine.sinks import as_json
+from mindie_ha.model.ids import ObjectKey, ScopeKey, job_key, service_key
+from mindie_ha.web.reports import ScopeReport
+
+MAX_WAIT_S = 60.0
+DEFAULT_DECISIONS = 100
+
+
+class Reports(Protocol):
+    """Reports of what exists."""
+
+    def scopes(self) -> Iterable[ScopeKey]:
+        """Every scope worth showing."""
+        ...
+
+    def report(self, scope: ScopeKey) -> ScopeReport | None:
+        """One of them; None when it is gone."""
+        ...
+
+
+class TableSource(Protocol):
+    """Tables as published."""
+
+    def current(self, service: ServiceRef) -> TableVersion | None:
+        """The table published last."""
+        ...
+
+    async def wait_newer(self, service: ServiceRef, digest: str, deadline_s: float) -> TableVersion | None:
+        """The next table with another digest, or None after `deadline_s`."""
+        ...
+
+    def push_again(self, service: ServiceRef) -> int:
+        """Offer the current table to every destination again; how many there are."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether we are alive and able to do our job; `reasons` names what is missing."""
+
+    live: bool
+    ready: bool
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Everything that the pages and the API read."""
+
+    reports: Reports
+    tables: TableSource
+    recorder: Recorder
+    registry: CollectorRegistry
+    health: Callable[[], Health]
+
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+SOURCES: web.AppKey[Sources] = web.AppKey("sources", Sources)
+
+
+def make_app(sources: Sources, *, max_body_bytes: int) -> web.Application:
+    """The application, ready to be served."""
+    app = web.Application(client_max_size=max_body_bytes, middlewares=[_plain_errors])
+    app[SOURCES] = sources
+    app.add_routes(
+        [
+            web.get("/healthz", _healthz),
+            web.get("/readyz", _readyz),
+            web.get("/metrics", _metrics),
+            web.get("/v1/services", _services),
+            web.get("/v1/services/{namespace}/{name}", _service),
+            web.get("/v1/services/{namespace}/{name}/ranktable", _ranktable),
+            web.post("/v1/services/{namespace}/{name}/ranktable/push", _push),
+            web.get("/v1/decisions", _decisions),
+        ]
+    )
+    return app
+
+
+def json_response(body: object, *, status: int = 200) -> web.Response:
+    """`body` as JSON."""
+    return web.Response(body=orjson.dumps(body), status=status, content_type="application/json")
+
+
+def problem(status: int, what: str, *, where: str, advice: str = "") -> web.Response:
+    """One clear error: what, where, what to do."""
+    return json_response({"error": {"what": what, "where": where, "advice": advice}}, status=status)
+
+
+@web.middleware
+async def _plain_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except web.HTTPException as error:
+        if error.status < 400:
+            raise
+        return problem(
+            error.status, error.reason, where=request.path, advice="see docs/api.md for the routes"
+        )
+
+
+async def _healthz(request: web.Request) -> web.Response:
+    health = request.app[SOURCES].health()
+    return json_response({"live": health.live, "reasons": health.reasons}, status=200 if health.live else 503)
+
+
+async def _readyz(request: web.Request) -> web.Response:
+    health = request.app[SOURCES].health()
+    return json_response(
+        {"ready": health.ready, "reasons": health.reasons}, status=200 if health.ready else 503
+    )
+
+
+async def _metrics(request: web.Request) -> web.Response:
+    body = generate_latest(request.app[SOURCES].registry)
+    return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+async def _services(request: web.Request) -> web.Response:
+    reports = request.app[SOURCES].reports
+    found = [reports.report(scope) for scope in sorted(reports.scopes())]
+    return json_response({"services": [each.model_dump(mode="json") for each in found if each is not None]})
+
+
+async def _service(request: web.Request) -> web.Response:
+    namespace, name = request.match_info["namespace"], request.match_info["name"]
+    reports = request.app[SOURCES].reports
+    for scope in (service_key(namespace, name), job_key(ObjectKey(namespace, name))):
+        found = reports.report(scope)
+        if found is not None:
+            return json_response(found.model_dump(mode="json"))
+    return _no_service(namespace, name)
+
+
+async def _ranktable(request: web.Request) -> web.Response:
+    tables = request.app[SOURCES].tables
+    service = ServiceRef(request.match_info["namespace"], request.match_info["name"])
+    known = request.headers.get("If-None-Match", "").strip().strip('"')
+    try:
+        wait_s = min(float(request.query.get("wait", "0")), MAX_WAIT_S)
+    except ValueError:
+        return problem(
+            400, "wait is not a number of seconds", where=request.path_qs, advice="for example ?wait=30"
+        )
+    table = tables.current(service)
+    if wait_s > 0 and (table is None or table.digest == known):
+        table = await tables.wait_newer(service, known, wait_s) or table
+    if table is None:
+        return problem(
+            404,
+            f"no table was published for {service}",
+            where=request.path,
+            advice="ask `mindie-ha status` why",
+        )
+    headers = {"ETag": f'"{table.digest}"', "X-Mindie-Ha-Generation": str(table.generation)}
+    headers["X-Mindie-Ha-Digest"] = table.digest
+    if known == table.digest:
+        return web.Response(status=304, headers=headers)
+    return web.Response(text=table.text, content_type="application/json", headers=headers)
+
+
+async def _push(request: web.Request) -> web.Response:
+    tables = request.app[SOURCES].tables
+    service = ServiceRef(request.match_info["namespace"], request.match_info["name"])
+    table = tables.current(service)
+    if table is None:
+        return problem(404, f"no table was published for {service}", where=request.path)
+    destinations = tables.push_again(service)
+    answer = {"generation": table.generation, "digest": table.digest, "destinations": destinations}
+    return json_response(answer, status=202)
+
+
+async def _decisions(request: web.Request) -> web.Response:
+    try:
+        limit = int(request.query.get("limit", str(DEFAULT_DECISIONS)))
+    except ValueError:
+        return problem(
+            400, "limit is not a whole number", where=request.path_qs, advice="for example ?limit=50"
+        )
+    records = list(request.app[SOURCES].recorder.recent(subject=request.query.get("subject", "")))
+    return json_response({"decisions": [as_json(record) for record in records[-max(0, limit) :]]})
+
+
+def _no_service(namespace: str, name: str) -> web.Response:
+    return problem(
+        404,
+        f"there is no service or job {namespace}/{name}",
+        where=f"/v1/services/{namespace}/{name}",
+        advice="GET /v1/services lists them; a service is named by its namespace and jobID label",
+    )

@@ -1,0 +1,251 @@
+"""What `status` shows: every service and job, as plain typed data.
+
+Built from the same view and the same planner as the decisions, so the report cannot tell another story.
+The HTTP API, the command line and the pages render this one shape.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from pydantic import BaseModel, ConfigDict
+
+from mindie_ha.model.decisions import Decision, Plan, TableDecision
+from mindie_ha.model.faults import Fault
+from mindie_ha.model.ids import ScopeKey, ScopeKind
+from mindie_ha.model.ledgers import WorkloadLedger
+from mindie_ha.model.pods import Pod
+from mindie_ha.model.settings import Settings
+from mindie_ha.model.views import ScopeView, TableView, WorkloadView
+
+Planner = Callable[[ScopeView, Settings, float], Plan]
+
+
+class Report(BaseModel):
+    """Base of everything shown; all times are wall time in seconds."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class PodReport(Report):
+    """One pod of a workload."""
+
+    name: str
+    uid: str
+    node: str
+    phase: str
+    ready: bool
+    terminating: bool
+    ip: str
+    devices: tuple[str, ...]
+    restarts: int
+
+
+class FaultReport(Report):
+    """One current fault that concerns a workload."""
+
+    cause: str
+    node: str
+    device: str
+    pod: str
+    codes: tuple[str, ...]
+    level: str
+    acts: bool
+    first_seen_s: float
+    evidence: str
+
+
+class RecoveryReport(Report):
+    """The open recovery."""
+
+    epoch: int
+    cause: str
+    summary: str
+    rung: str
+    phase: str
+    phase_since_s: float
+    deadline_s: float | None
+    condition: str
+    condition_message: str
+    targets: tuple[str, ...]
+
+
+class WorkloadReport(Report):
+    """One workload and how it is."""
+
+    name: str
+    kind: str
+    role: str
+    pd_role: str
+    state: str  # ok | starting | faulty | recovering | waiting | parked | observed
+    sentence: str
+    replicas: int
+    pods: tuple[PodReport, ...]
+    recovery: RecoveryReport | None
+    faults: tuple[FaultReport, ...]
+    recoveries_closed: int
+    software_retries_spent: int
+    notices: tuple[str, ...]
+
+
+class TableReport(Report):
+    """The service's table."""
+
+    generation: int
+    digest: str
+    published_at_s: float
+    servers: int
+    groups: dict[str, int]
+    subscribers: int
+    handed_to_all: bool
+    sentence: str
+    left_out: dict[str, tuple[str, ...]]
+    held_until_s: dict[str, float]
+    notices: tuple[str, ...]
+
+
+class ScopeReport(Report):
+    """One service or job."""
+
+    namespace: str
+    name: str
+    kind: str
+    state: str
+    workloads: tuple[WorkloadReport, ...]
+    table: TableReport | None
+
+
+def report_scope(view: ScopeView, *, planner: Planner, settings: Settings, now_s: float) -> ScopeReport:
+    """The report of one scope; O(size of the scope)."""
+    plan = planner(view, settings, now_s)
+    decisions = {decision.workload: decision for decision in plan.decisions}
+    workloads = tuple(_workload(each, decisions.get(each.workload.key)) for each in view.workloads)
+    table = _table(view.table, plan.table) if view.table is not None else None
+    return ScopeReport(
+        namespace=view.scope.namespace,
+        name=view.scope.name,
+        kind=view.scope.kind,
+        state=_worst([workload.state for workload in workloads]),
+        workloads=workloads,
+        table=table,
+    )
+
+
+def shown(scope: ScopeKey) -> bool:
+    """Whether a scope is something that people ask the state of."""
+    return scope.kind is not ScopeKind.NODE
+
+
+STATES = ("parked", "waiting", "recovering", "faulty", "starting", "observed", "ok")
+
+
+def _worst(states: list[str]) -> str:
+    return min(states, key=STATES.index, default="ok")
+
+
+def _state(view: WorkloadView) -> str:
+    ledger = view.ledger
+    if ledger.parked is not None:
+        return "parked"
+    if ledger.recovery is not None:
+        return "waiting" if ledger.recovery.condition else "recovering"
+    if view.ledger_error:
+        return "observed"
+    if any(fault.acts for fault in view.faults):
+        return "faulty"
+    ready = [pod for pod in view.pods if pod.alive and pod.ready]
+    return "ok" if len(ready) >= view.workload.replicas else "starting"
+
+
+def _workload(view: WorkloadView, decision: Decision | None) -> WorkloadReport:
+    workload, ledger = view.workload, view.ledger
+    notices = decision.notices if decision is not None else ()
+    return WorkloadReport(
+        name=workload.key.name,
+        kind=workload.kind,
+        role=workload.role,
+        pd_role=workload.pd_role,
+        state=_state(view),
+        sentence=decision.sentence if decision is not None else "",
+        replicas=workload.replicas,
+        pods=tuple(_pod(pod) for pod in view.pods),
+        recovery=_recovery(ledger),
+        faults=tuple(_fault(fault) for fault in view.faults),
+        recoveries_closed=len(ledger.closed),
+        software_retries_spent=ledger.software_retries_spent,
+        notices=tuple(notice.message for notice in notices),
+    )
+
+
+def _pod(pod: Pod) -> PodReport:
+    return PodReport(
+        name=pod.key.name,
+        uid=pod.uid,
+        node=pod.node,
+        phase=pod.phase,
+        ready=pod.ready,
+        terminating=pod.terminating,
+        ip=pod.ip,
+        devices=pod.devices,
+        restarts=pod.restarts,
+    )
+
+
+def _fault(fault: Fault) -> FaultReport:
+    return FaultReport(
+        cause=fault.cause,
+        node=fault.node,
+        device=fault.device,
+        pod=fault.pod,
+        codes=fault.codes,
+        level=fault.level,
+        acts=fault.acts,
+        first_seen_s=fault.first_seen_s,
+        evidence=fault.evidence,
+    )
+
+
+def _recovery(ledger: WorkloadLedger) -> RecoveryReport | None:
+    recovery = ledger.recovery
+    if recovery is None:
+        return None
+    return RecoveryReport(
+        epoch=recovery.epoch,
+        cause=recovery.intent.cause,
+        summary=recovery.intent.summary,
+        rung=recovery.rung,
+        phase=recovery.phase,
+        phase_since_s=recovery.phase_since_s,
+        deadline_s=recovery.deadline_s,
+        condition=recovery.condition,
+        condition_message=recovery.condition_message,
+        targets=tuple(target.name for target in recovery.targets),
+    )
+
+
+def _table(view: TableView, decision: TableDecision | None) -> TableReport:
+    ledger = view.ledger
+    left_out = decision.left_out if decision is not None else ()
+    notices = decision.notices if decision is not None else ()
+    return TableReport(
+        generation=ledger.generation,
+        digest=ledger.digest,
+        published_at_s=ledger.published_at_s,
+        servers=count_servers(ledger.text),
+        groups=dict(ledger.ids),
+        subscribers=view.subscribers,
+        handed_to_all=view.handed_to_all,
+        sentence=decision.sentence if decision is not None else "",
+        left_out={name: tuple(each.message for each in findings) for name, findings in left_out},
+        held_until_s=dict(decision.held) if decision is not None else {},
+        notices=tuple(notice.message for notice in notices),
+    )
+
+
+def count_servers(text: str) -> int:
+    """Server entries in the groups from 2 up; 0 where no table was published. `text` is our own."""
+    if not text:
+        return 0
+    groups = json.loads(text)["server_group_list"]
+    return sum(len(group["server_list"]) for group in groups if int(group["group_id"]) >= 2)
