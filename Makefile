@@ -44,7 +44,7 @@ check: .venv/dev ## lint, types, layers, sizes, manifests, docs
 	@$(BIN)/deptry . 
 	@$(BIN)/codespell mindie_ha tests tools docs manifests README.md CHANGELOG.md CONTRIBUTING.md
 	@$(BIN)/yamllint --strict manifests mindie_ha
-	@$(BIN)/python -m tools.check
+	@$(BIN)/python -m tools.check && $(BIN)/python -m tools.docs --check
 
 format: .venv/dev ## format the code and fix what can be fixed
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .

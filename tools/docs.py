@@ -1,0 +1,72 @@
+"""Write the reference pages that are made from code; `--check` only says whether they are up to date."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from mindie_ha.model.settings import Settings
+
+SETTINGS_PAGE = Path(__file__).resolve().parent.parent / "docs" / "settings.md"
+INTRODUCTION = """# Settings
+
+<!-- made by `python -m tools.docs`; do not edit -->
+
+`mindie-ha run --config FILE` reads YAML with the sections below. The environment wins over the file
+(`MINDIE_HA_PHASES__SETTLE_S=20`), flags win over both. Names that end in `_s` are seconds. An unknown key is refused.
+"""
+
+
+def bounds(field: FieldInfo) -> str:
+    """The limits of a value, as a reader writes them."""
+    signs = {"gt": ">", "ge": "≥", "lt": "<", "le": "≤"}
+    found = [
+        f"{sign} {getattr(rule, name):g}"
+        for rule in field.metadata
+        for name, sign in signs.items()
+        if getattr(rule, name, None) is not None
+    ]
+    return ", ".join(found)
+
+
+def section(name: str, model: type[BaseModel]) -> Iterator[str]:
+    """One table."""
+    yield f"\n## {name}\n"
+    yield f"{(model.__doc__ or '').strip()}\n"
+    yield "| key | default | bounds | meaning |"
+    yield "|---|---|---|---|"
+    for key, field in model.model_fields.items():
+        yield f"| `{key}` | `{field.default}` | {bounds(field)} | {field.description or ''} |"
+
+
+def settings_page() -> str:
+    """The whole page."""
+    lines = [INTRODUCTION.rstrip("\n")]
+    plain = []
+    for name, field in Settings.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            lines += section(name, field.annotation)
+        else:
+            plain.append(f"| `{name}` | `{field.default}` | {bounds(field)} | {field.description or ''} |")
+    lines += ["\n## top level\n", "| key | default | bounds | meaning |", "|---|---|---|---|", *plain]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Write, or compare."""
+    page = settings_page()
+    if "--check" not in sys.argv:
+        SETTINGS_PAGE.write_text(page, encoding="utf-8")
+        return 0
+    if SETTINGS_PAGE.exists() and SETTINGS_PAGE.read_text(encoding="utf-8") == page:
+        return 0
+    print("docs/settings.md is out of date; run: python -m tools.docs", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
