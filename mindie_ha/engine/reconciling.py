@@ -15,12 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-import structlog
-
 from mindie_ha.engine.executor import Executor
 from mindie_ha.engine.ports import Memory, Views
 from mindie_ha.engine.records import Recorder
 from mindie_ha.kit.clock import Clock
+from mindie_ha.kit.logs import Log
 from mindie_ha.model.decisions import Decision, NodeDecision, Plan, TableDecision
 from mindie_ha.model.errors import ClusterError, Conflict, LeaseLost
 from mindie_ha.model.ids import ScopeKey, ScopeKind
@@ -28,8 +27,6 @@ from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import NodeView, ScopeView, WorkloadView
 
 Planner = Callable[[ScopeView, Settings, float], Plan]
-
-log = structlog.get_logger("mindie_ha.engine")
 
 
 class NodePlanner(Protocol):
@@ -76,7 +73,9 @@ class Reconciler:
         node_planner: NodePlanner,
         settings: Settings,
         clock: Clock,
+        log: Log,
     ) -> None:
+        self._log = log
         self._views = views
         self._memory = memory
         self._executor = executor
@@ -117,17 +116,17 @@ class Reconciler:
     async def _workload(self, scope: ScopeKey, view: WorkloadView, decision: Decision) -> Look:
         changed = decision.ledger != view.ledger
         if self._settings.dry_run:
-            self._recorder.workload(scope, decision, at_s=self._clock.wall())
+            self._record(scope, view, decision)
             return Look()
         if changed:
             try:
                 await self._memory.save_workload(decision.ledger, owner=view.workload)
             except (ClusterError, LeaseLost) as error:
-                return _not_recorded(str(decision.workload), error)
-        self._recorder.workload(scope, decision, at_s=self._clock.wall())
+                return self._not_recorded(str(decision.workload), error)
+        self._record(scope, view, decision)
         failures = await self._executor.run(decision.actions)
         for failure in failures:
-            log.warning(
+            self._log.warning(
                 "action failed; looking again after back-off",
                 workload=str(decision.workload),
                 action=type(failure.action).__name__,
@@ -136,6 +135,9 @@ class Reconciler:
         acted = len(decision.actions) > len(failures)
         return Look(progressed=changed or acted, failed=bool(failures))
 
+    def _record(self, scope: ScopeKey, view: WorkloadView, decision: Decision) -> None:
+        self._recorder.workload(scope, decision, role=view.workload.role, at_s=self._clock.wall())
+
     async def _table(self, scope: ScopeKey, view: ScopeView, decision: TableDecision) -> Look:
         assert view.table is not None  # noqa: S101 - narrowed by the caller
         changed = decision.ledger != view.table.ledger
@@ -143,7 +145,7 @@ class Reconciler:
             try:
                 await self._memory.save_service(decision.ledger)
             except (ClusterError, LeaseLost) as error:
-                return _not_recorded(f"table of {scope}", error)
+                return self._not_recorded(f"table of {scope}", error)
         self._recorder.table(scope, decision, at_s=self._clock.wall())
         if not self._settings.dry_run:
             self._tables.publish(scope, decision)
@@ -164,13 +166,14 @@ class Reconciler:
         try:
             await self._executor.settle_node(decision, node_uid=view.node.uid)
         except (ClusterError, LeaseLost) as error:
-            return _not_recorded(f"node {scope.name}", error)
+            return self._not_recorded(f"node {scope.name}", error)
         self._recorder.node(scope, decision, at_s=self._clock.wall())
         return Look(progressed=True, wake_at_s=decision.wake_at_s)
 
-
-def _not_recorded(subject: str, error: ClusterError | LeaseLost) -> Look:
-    """Nothing was written, so nothing was done. A conflict is ordinary: our view was old."""
-    if not isinstance(error, Conflict):
-        log.warning("could not write; looking again after back-off", subject=subject, error=str(error))
-    return Look(failed=True)
+    def _not_recorded(self, subject: str, error: ClusterError | LeaseLost) -> Look:
+        """Nothing was written, so nothing was done. A conflict is ordinary: our view was old."""
+        if not isinstance(error, Conflict):
+            self._log.warning(
+                "could not write; looking again after back-off", subject=subject, error=str(error)
+            )
+        return Look(failed=True)

@@ -42,6 +42,7 @@ class DecisionRecord:
     rung: str = ""
     phase: str = ""
     outcome: str = ""
+    role: str = ""
     actions: tuple[str, ...] = ()
     notices: tuple[Notice, ...] = ()
     recovery: Recovery | None = None
@@ -75,7 +76,7 @@ class Recorder:
     _last: dict[tuple[ScopeKey, str], tuple[str, str]] = field(default_factory=dict)
     _standing: dict[tuple[ScopeKey, str], frozenset[str]] = field(default_factory=dict)
 
-    def workload(self, scope: ScopeKey, decision: Decision, *, at_s: float) -> None:
+    def workload(self, scope: ScopeKey, decision: Decision, *, role: str, at_s: float) -> None:
         """Record the decision on one workload."""
         ledger = decision.ledger
         recovery = ledger.recovery
@@ -92,6 +93,7 @@ class Recorder:
                 rung=recovery.rung if recovery else "",
                 phase=recovery.phase if recovery else "",
                 outcome=decision.outcome or "",
+                role=role,
                 actions=tuple(describe(action) for action in decision.actions),
                 notices=self._new_notices(scope, str(decision.workload), decision.notices),
                 recovery=recovery,

@@ -1,4 +1,4 @@
-"""Where records of decisions go: the log and the audit file. (Metrics and Events are wired in `app.py`.)
+"""Where records of decisions go: the log, metrics and the audit file. (Events: `cluster/events.py`.)
 
 The audit file is JSON lines, append only, one per record that acted, warned or changed a phase; it is for
 people who ask months later why a pod was deleted.
@@ -10,14 +10,25 @@ import json
 from pathlib import Path
 from typing import Any, TextIO
 
-import structlog
-
 from mindie_ha.engine.records import DecisionRecord
+from mindie_ha.kit.logs import Log
+from mindie_ha.kit.metrics import Metrics
 
-log = structlog.get_logger("mindie_ha.decisions")
+
+def count(record: DecisionRecord, metrics: Metrics) -> None:
+    """Add the record to the metrics; every label comes from a bounded vocabulary."""
+    metrics.decisions.labels(record.rule).inc()
+    for notice in record.notices:
+        metrics.notices.labels(notice.reason).inc()
+    closed = record.closed
+    if closed is not None:
+        rung = closed.rungs[-1] if closed.rungs else ""
+        metrics.recoveries.labels(record.role, rung, closed.outcome).inc()
+        lasted_s = closed.closed_at_s - closed.opened_at_s
+        metrics.recovery_s.labels(record.role, closed.outcome).observe(lasted_s)
 
 
-def to_log(record: DecisionRecord) -> None:
+def to_log(record: DecisionRecord, log: Log) -> None:
     """One line per record; warnings where a notice says so."""
     fields = {
         "subject": record.subject,

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from mindie_ha.engine.reconciling import Look, Reconciler
 from mindie_ha.kit.clock import Clock
+from mindie_ha.kit.metrics import Metrics
 from mindie_ha.kit.queues import KeyedQueue
 from mindie_ha.kit.tasks import Supervisor
 from mindie_ha.model.ids import ScopeKey
@@ -23,12 +24,19 @@ class Engine:
     """Owns the queue and the workers."""
 
     def __init__(
-        self, *, reconciler: Reconciler, queue: KeyedQueue[ScopeKey], supervisor: Supervisor, clock: Clock
+        self,
+        *,
+        reconciler: Reconciler,
+        queue: KeyedQueue[ScopeKey],
+        supervisor: Supervisor,
+        clock: Clock,
+        metrics: Metrics,
     ) -> None:
         self._reconciler = reconciler
         self._queue = queue
         self._supervisor = supervisor
         self._clock = clock
+        self._metrics = metrics
 
     def touch(self, scopes: Iterable[ScopeKey], *, urgent: bool = False) -> None:
         """Something changed for these scopes: look soon; faults first."""
@@ -44,11 +52,14 @@ class Engine:
     async def _work(self) -> None:
         while True:
             scope = await self._queue.get()
+            began_s = self._clock.monotonic()
             try:
-                look = await self._supervisor.contain(f"look at {scope}", self._reconciler.reconcile(scope))
-                self._follow_up(scope, look)
+                ended = await self._supervisor.contain("look", self._reconciler.reconcile(scope))
+                self._follow_up(scope, ended.value)
             finally:
                 self._queue.done(scope)
+            self._metrics.reconcile_s.labels(scope.kind).observe(self._clock.monotonic() - began_s)
+            self._metrics.queue_depth.set(len(self._queue))
 
     def _follow_up(self, scope: ScopeKey, look: Look | None) -> None:
         if look is None or look.failed:
