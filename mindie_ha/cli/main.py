@@ -1,0 +1,66 @@
+"""`mindie-ha`: one command for running, looking and trying out.
+
+Exit codes: 0 done; 1 the thing asked for failed; 2 bad usage or input. An error is one line: what, where,
+what to do.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import typer
+
+from mindie_ha import __version__
+from mindie_ha.cli import demo, ranktables, run, sim, status
+from mindie_ha.cli.options import OutputOption
+from mindie_ha.cli.output import Format, complain, print_document, print_line
+from mindie_ha.model.errors import InputError, MindieHaError
+
+app = typer.Typer(
+    name="mindie-ha",
+    help="Keeps MindIE inference services and Ascend training jobs running when things fail.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo")(demo.demo)
+app.command("sim")(sim.sim)
+app.command("run")(run.run)
+app.command("status")(status.status)
+app.add_typer(ranktables.app, name="ranktable")
+
+
+@app.command()
+def version(output: OutputOption = Format.TEXT) -> None:
+    """Print the version."""
+    if output is Format.TEXT:
+        print_line(f"mindie-ha {__version__}")
+    else:
+        print_document({"name": "mindie-ha", "version": __version__}, output)
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    try:
+        code = app(standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        sys.stderr.write(error.format_message() + "\n")
+        code = 2
+    except click.ClickException as error:
+        where = (
+            f" (see {error.ctx.command_path} --help)"
+            if isinstance(error, click.UsageError) and error.ctx
+            else ""
+        )
+        complain(error.format_message().replace("\n", " ") + where)
+        code = 2
+    except InputError as error:
+        complain(str(error))
+        code = 2
+    except MindieHaError as error:
+        complain(str(error))
+        code = 1
+    except (KeyboardInterrupt, click.Abort):
+        code = 130
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,18 @@
+"""Options that several commands share, so that they read the same everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mindie_ha.cli.output import Format
+
+ServerOption = Annotated[
+    str, typer.Option("--server", help="URL of a running controller, for example http://127.0.0.1:8080")
+]
+KubeconfigOption = Annotated[
+    Path | None, typer.Option("--kubeconfig", help="ask the cluster itself with this kubeconfig")
+]
+OutputOption = Annotated[Format, typer.Option("-o", "--output", help="text, json or yaml")]

@@ -1,0 +1,34 @@
+"""`mindie-ha run`: the controller."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mindie_ha.app import serve
+from mindie_ha.cli.configs import load_settings
+from mindie_ha.cli.sources import run_async
+
+
+def run(
+    *,
+    config: Annotated[Path | None, typer.Option(help="YAML file; see docs/settings.md")] = None,
+    kubeconfig: Annotated[Path | None, typer.Option(help="without it: the pod's service account")] = None,
+    grpc_listen: Annotated[str, typer.Option(help="[HOST]:PORT, default :8899")] = "",
+    http_listen: Annotated[str, typer.Option(help="[HOST]:PORT, default :8080")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="decide, record, write nothing")] = False,
+    audit_file: Annotated[Path | None, typer.Option(help="append every decision as a JSON line")] = None,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error")] = "info",
+) -> None:
+    """Run the controller until it is told to stop."""
+    flags: dict[str, Any] = {}
+    if grpc_listen:
+        flags["grpc"] = {"listen": grpc_listen}
+    if http_listen:
+        flags["http"] = {"listen": http_listen}
+    if dry_run:
+        flags["dry_run"] = True
+    settings = load_settings(config, flags=flags)
+    run_async(serve(settings, kubeconfig=kubeconfig, audit_file=audit_file, log_level=log_level))

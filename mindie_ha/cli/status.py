@@ -1,0 +1,116 @@
+"""`mindie-ha status`: how every service and job is, and why."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import typer
+
+from mindie_ha.app import observe
+from mindie_ha.cli.configs import load_settings
+from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption
+from mindie_ha.cli.output import Format, print_document, print_line, print_table
+from mindie_ha.cli.sources import fetch, one_source, run_async
+
+
+def status(
+    server: ServerOption = "", kubeconfig: KubeconfigOption = None, output: OutputOption = Format.TEXT
+) -> None:
+    """Show every service and job: state, recoveries, faults, table. Exits 1 if any is parked."""
+    services = run_async(gather(server, kubeconfig))
+    if output is not Format.TEXT:
+        print_document({"services": services}, output)
+    elif not services:
+        print_line("no service or job with MindIE labels was found")
+    else:
+        for service in services:
+            show_service(service)
+    if any(service["state"] == "parked" for service in services):
+        raise typer.Exit(1)
+
+
+async def gather(server: str, kubeconfig: Path | None) -> list[dict[str, Any]]:
+    """Reports of all scopes as plain data."""
+    one_source(server, kubeconfig)
+    if server:
+        body, _ = await fetch(server, "/v1/services")
+        services: list[dict[str, Any]] = orjson.loads(body)["services"]
+        return services
+    reports = await observe(load_settings(), kubeconfig=kubeconfig)
+    return [report.model_dump(mode="json") for report in reports]
+
+
+def show_service(service: dict[str, Any]) -> None:
+    """One service for people."""
+    print_line(f"{service['kind']} {service['namespace']}/{service['name']}: {service['state']}")
+    columns = ("WORKLOAD", "ROLE", "STATE", "READY", "NODES", "RECOVERY", "BUDGET", "SINCE")
+    print_table(columns, [workload_row(each) for each in service["workloads"]])
+    for line in remarks(service):
+        print_line(f"  {line}")
+    print_line("")
+
+
+def workload_row(workload: dict[str, Any]) -> tuple[str, ...]:
+    """One workload as a row."""
+    pods = workload["pods"]
+    ready = sum(1 for pod in pods if pod["ready"] and not pod["terminating"])
+    recovery = workload["recovery"]
+    role = workload["role"] if workload["role"] != "server" else workload["pd_role"]
+    doing = f"#{recovery['epoch']} {recovery['rung']}/{recovery['phase']}" if recovery else "-"
+    since = age(recovery["phase_since_s"]) if recovery else "-"
+    nodes = ",".join(sorted({pod["node"] for pod in pods if pod["node"]}))
+    closed = f"{workload['recoveries_closed']} closed"
+    budget = closed + (
+        f", {workload['software_retries_spent']} paid" if workload["software_retries_spent"] else ""
+    )
+    ready_of_all = f"{ready}/{workload['replicas']}"
+    return (workload["name"], role, workload["state"], ready_of_all, nodes or "-", doing, budget, since)
+
+
+def remarks(service: dict[str, Any]) -> Iterator[str]:
+    """What a person should know beyond the rows: faults, conditions, notices, the table."""
+    for workload in service["workloads"]:
+        name = workload["name"]
+        for fault in workload["faults"]:
+            mark = "fault" if fault["acts"] else "noted"
+            yield f"{mark}: {name}: {fault['evidence']}"
+        recovery = workload["recovery"]
+        if recovery:
+            yield f"{name}: {recovery['summary']}"
+            if recovery["condition"]:
+                yield f"{recovery['condition']}: {name}: {recovery['condition_message']}"
+        for notice in workload["notices"]:
+            yield f"{name}: {notice}"
+    yield from table_remarks(service["table"])
+
+
+def table_remarks(table: dict[str, Any] | None) -> Iterator[str]:
+    """The table in a few lines."""
+    if table is None:
+        return
+    if not table["generation"]:
+        yield f"table: none published yet. {table['sentence']}".rstrip()
+    else:
+        handed = "handed to all" if table["handed_to_all"] else "still being handed over"
+        yield (
+            f"table: generation {table['generation']}, {table['servers']} servers,"
+            f" digest {table['digest'][:12]}, {age(table['published_at_s'])} old, {table['subscribers']} subscribers, {handed}"
+        )
+    for name, reasons in table["left_out"].items():
+        yield f"left out of the table: {name}: {'; '.join(reasons)}"
+    for name, until_s in table["held_until_s"].items():
+        yield f"held back from the table: {name}, for at most {max(0, int(until_s - time.time()))} s more"
+    for notice in table["notices"]:
+        yield f"table: {notice}"
+
+
+def age(since_s: float) -> str:
+    """A duration as people write it."""
+    seconds = max(0, int(time.time() - since_s))
+    if seconds < 120:
+        return f"{seconds}s"
+    return f"{seconds // 60}m" if seconds < 7200 else f"{seconds // 3600}h"
