@@ -98,7 +98,8 @@ def table_remarks(table: dict[str, Any] | None) -> Iterator[str]:
         handed = "handed to all" if table["handed_to_all"] else "still being handed over"
         yield (
             f"table: generation {table['generation']}, {table['servers']} servers,"
-            f" digest {table['digest'][:12]}, {age(table['published_at_s'])} old, {table['subscribers']} subscribers, {handed}"
+            f" digest {table['digest'][:12]}, {age(table['published_at_s'])} old,"
+            f" {table['subscribers']} subscribers, {handed}"
         )
     for name, reasons in table["left_out"].items():
         yield f"left out of the table: {name}: {'; '.join(reasons)}"

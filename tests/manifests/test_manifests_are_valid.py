@@ -1,0 +1,73 @@
+"""The manifests fit the Kubernetes schema, and fit each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from mindie_ha.cli.configs import load_settings
+
+FOLDER = Path(__file__).resolve().parents[2] / "manifests"
+OBJECTS: list[dict[str, Any]] = [
+    document
+    for path in sorted(FOLDER.glob("*.yaml"))
+    if path.name != "kustomization.yaml"
+    for document in yaml.safe_load_all(path.read_text(encoding="utf-8"))
+]
+
+
+def named(kind: str, name: str) -> dict[str, Any]:
+    return next(each for each in OBJECTS if each["kind"] == kind and each["metadata"]["name"] == name)
+
+
+@pytest.mark.parametrize("document", OBJECTS, ids=lambda each: f"{each['kind']}-{each['metadata']['name']}")
+def test_manifest_fits_the_schema(document: dict[str, Any]) -> None:
+    kubernetes_validate.validate(document, "1.28", strict=True)
+
+
+def test_kustomization_lists_every_file() -> None:
+    listed = yaml.safe_load((FOLDER / "kustomization.yaml").read_text(encoding="utf-8"))["resources"]
+    assert sorted(listed) == sorted(
+        path.name for path in FOLDER.glob("*.yaml") if path.name != "kustomization.yaml"
+    )
+
+
+def test_services_select_the_pods_and_reach_named_ports() -> None:
+    template = named("Deployment", "mindie-ha")["spec"]["template"]
+    ports = {port["name"] for port in template["spec"]["containers"][0]["ports"]}
+    for document in OBJECTS:
+        if document["kind"] == "Service":
+            assert document["spec"]["selector"].items() <= template["metadata"]["labels"].items()
+            assert {port["targetPort"] for port in document["spec"]["ports"]} <= ports
+
+
+def test_the_shipped_configuration_is_accepted(tmp_path: Path) -> None:
+    path = tmp_path / "mindie-ha.yaml"
+    path.write_text(named("ConfigMap", "mindie-ha-config")["data"]["mindie-ha.yaml"], encoding="utf-8")
+    assert load_settings(path) == load_settings()
+
+
+def test_the_pod_runs_without_root_and_without_a_writable_root() -> None:
+    spec = named("Deployment", "mindie-ha")["spec"]["template"]["spec"]
+    container = spec["containers"][0]["securityContext"]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert container["readOnlyRootFilesystem"] is True
+    assert container["allowPrivilegeEscalation"] is False
+
+
+def test_every_permission_is_explained() -> None:
+    page = (FOLDER.parent / "docs" / "permissions.md").read_text(encoding="utf-8")
+    explained = {
+        (cells[1].strip(), verb.strip())
+        for line in page.splitlines()
+        if len(cells := line.split("|")) > 3
+        for verb in cells[2].split(",")
+    }
+    for rule in named("ClusterRole", "mindie-ha")["rules"]:
+        for resource in rule["resources"]:
+            for verb in rule["verbs"]:
+                assert (resource, verb) in explained, f"{verb} {resource} is granted and not explained"
