@@ -68,12 +68,26 @@ def one_p_one_d() -> dict[str, Any]:
 
 
 @pytest.fixture
-def controller_pod(one_p_one_d: dict[str, Any]) -> FakePod:
-    """A Controller pod whose mounted table is completed."""
-    env = {"MINDX_TASK_ID": "mindie-ms", "MINDX_SERVER_IP": "127.0.0.1", "APP_TYPE": "mindie-ms-controller"}
-    pod = FakePod("mindie-ms-controller-master-0", "127.5.0.2", app="mindie-ms-controller", env=env)
-    pod.table = json.dumps(one_p_one_d)
-    return pod
+def make_controller(one_p_one_d: dict[str, Any]) -> Callable[[str, str], FakePod]:
+    """Controller pods by name and IP, whose mounted table is completed."""
+
+    def make(name: str, ip: str) -> FakePod:
+        env = {
+            "MINDX_TASK_ID": "mindie-ms",
+            "MINDX_SERVER_IP": "127.0.0.1",
+            "APP_TYPE": "mindie-ms-controller",
+        }
+        pod = FakePod(name, ip, app="mindie-ms-controller", env=env)
+        pod.table = json.dumps(one_p_one_d)
+        return pod
+
+    return make
+
+
+@pytest.fixture
+def controller_pod(make_controller: Callable[[str, str], FakePod]) -> FakePod:
+    """The usual Controller pod."""
+    return make_controller("mindie-ms-controller-master-0", "127.5.0.2")
 
 
 @pytest.fixture

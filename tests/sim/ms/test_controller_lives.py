@@ -265,9 +265,7 @@ async def test_a_standby_coordinator_takes_over_when_the_lease_has_run_out(
         assert standby.ready
 
 
-async def test_one_of_two_controllers_connects_and_the_lone_successor_needs_no_lease(
-    controller_pod: Any,
-) -> None:
+async def test_the_lone_successor_of_a_controller_needs_no_lease(controller_pod: Any) -> None:
     async with running() as cluster:
         first = cluster.start(controller_pod)
         await asyncio.sleep(1)
@@ -278,3 +276,18 @@ async def test_one_of_two_controllers_connects_and_the_lone_successor_needs_no_l
         assert len(cluster.links) == 2
         assert cluster.links[0].closed
         assert cluster.programs.leader("mindie", "mindie-ms") is cluster.programs.controllers[1]
+
+
+async def test_of_two_controllers_only_the_leader_connects_and_both_are_ready(
+    controller_pod: Any, make_controller: Callable[[str, str], Any]
+) -> None:
+    standby = make_controller("mindie-ms-controller-worker-0", "127.5.0.3")
+    async with running() as cluster:
+        leader = cluster.start(controller_pod)
+        cluster.start(standby)
+        await asyncio.sleep(10)
+        assert [link.target.local_ip for link in cluster.links] == ["127.5.0.2"]
+        assert (controller_pod.ready, standby.ready) == (True, True)
+        leader.cancel()
+        await asyncio.sleep(26)
+        assert [link.target.local_ip for link in cluster.links] == ["127.5.0.2", "127.5.0.3"]
