@@ -1,0 +1,31 @@
+"""The errors of the channels.
+
+ChannelError
+├── NotRegistered        Subscribe without Register; the text is the one that clients know from the wire
+├── LimitReached         a bound on registrations or subscribers holds
+└── ServerNotStarted     the gRPC server cannot listen
+"""
+
+from __future__ import annotations
+
+
+class ChannelError(Exception):
+    """Root of everything that this room raises on purpose."""
+
+
+class NotRegistered(ChannelError):  # noqa: N818 - a condition of the protocol, named as the wire names it
+    """Subscribe without Register."""
+
+    def __init__(self, job_id: str, role: str) -> None:
+        super().__init__(f"jobId={job_id} not registered, role={role}")
+
+
+class LimitReached(ChannelError):  # noqa: N818 - reads as what happened
+    """A bound on registrations or subscribers holds."""
+
+
+class ServerNotStarted(ChannelError):  # noqa: N818 - reads as what happened
+    """The gRPC server cannot listen."""
+
+
+__all__ = ["ChannelError", "LimitReached", "NotRegistered", "ServerNotStarted"]

@@ -1,0 +1,163 @@
+"""The gRPC server: transport limits, dispatch, start and stop.
+
+One dispatcher serves every method: ours by name, the rest through `Passthrough`. A servicer that raises ends
+its own call with UNKNOWN and the text (grpc.aio does that and logs the traceback); nothing ends the process.
+Stopping ends our streams cleanly first and cuts what is left after a bounded grace.
+
+Source: rank table contract §4.1. Two differences: a server that cannot listen raises, where the reference
+stays up deaf; and connections are bounded in all, while streams are bounded per address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import grpc
+from grpc import aio
+
+from mindie_ha.channels.calls import Requests, Route, RpcContext
+from mindie_ha.channels.config_service import ConfigService
+from mindie_ha.channels.errors import ServerNotStarted
+from mindie_ha.channels.fault_service import FaultService
+from mindie_ha.channels.mailboxes import Mailboxes
+from mindie_ha.channels.passthrough import Passthrough
+from mindie_ha.channels.ports import TablePort
+from mindie_ha.channels.rates import UnaryRates
+from mindie_ha.channels.settings import ServerSettings, TlsFiles
+from mindie_ha.kit.clock import Clock
+
+
+class CallDetails(Protocol):
+    """`grpc.HandlerCallDetails`."""
+
+    method: str
+
+
+class Dispatcher:
+    """Finds the servicer of a method; grpc calls it a generic handler."""
+
+    def __init__(
+        self,
+        routes: Mapping[str, Route],
+        *,
+        passthrough: Passthrough,
+        rates: UnaryRates,
+        request_timeout_s: float,
+    ) -> None:
+        self._routes = routes
+        self._passthrough = passthrough
+        self._rates = rates
+        self._request_timeout_s = request_timeout_s
+
+    def service(self, details: CallDetails) -> Any:
+        """The handler of one call; there is one for every method name."""
+        method = details.method
+
+        async def serve(requests: Requests, context: RpcContext) -> None:
+            if not self._rates.allow(method):
+                await context.abort(grpc.StatusCode.UNKNOWN, f"qps exceeded, method={method}")
+            route = self._routes.get(method)
+            if route is None:
+                await self._passthrough.forward(method, requests, context)
+            else:
+                await route(await self._first(requests, context), context)
+
+        return grpc.stream_stream_rpc_method_handler(serve)
+
+    async def _first(self, requests: Requests, context: RpcContext) -> bytes:
+        try:
+            async with asyncio.timeout(self._request_timeout_s):
+                return await anext(requests)
+        except StopAsyncIteration:
+            await context.abort(grpc.StatusCode.INTERNAL, "the call ended without a request message")
+        except TimeoutError:
+            await context.abort(
+                grpc.StatusCode.DEADLINE_EXCEEDED, f"no request message within {self._request_timeout_s:g} s"
+            )
+
+
+def server_options(settings: ServerSettings) -> tuple[tuple[str, int], ...]:
+    """The transport's limits in gRPC's own names; times in milliseconds."""
+    return (
+        ("grpc.max_receive_message_length", settings.max_receive_bytes),
+        ("grpc.max_send_message_length", settings.max_send_bytes),
+        ("grpc.max_concurrent_streams", settings.max_streams_per_connection),
+        ("grpc.max_allowed_incoming_connections", settings.max_connections),
+        ("grpc.keepalive_time_ms", round(settings.keepalive_s * 1000)),
+        ("grpc.keepalive_timeout_ms", round(settings.keepalive_timeout_s * 1000)),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", round(settings.min_client_ping_s * 1000)),
+        # Two processes on one port would each get half of the clients.
+        ("grpc.so_reuseport", 0),
+    )
+
+
+class GrpcServer:
+    """Serves the tables and passes the rest through; owns the passthrough, not the mailboxes."""
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        *,
+        tables: TablePort,
+        mailboxes: Mailboxes,
+        passthrough: Passthrough,
+        clock: Clock,
+    ) -> None:
+        self._settings = settings
+        self._mailboxes = mailboxes
+        self._passthrough = passthrough
+        config = ConfigService(
+            tables=tables,
+            mailboxes=mailboxes,
+            passthrough=passthrough,
+            write_timeout_s=settings.write_timeout_s,
+        )
+        fault = FaultService(tables=tables, mailboxes=mailboxes, passthrough=passthrough)
+        rates = UnaryRates(
+            unary_per_s=settings.unary_rate_per_s, health_per_s=settings.health_rate_per_s, clock=clock
+        )
+        dispatcher = Dispatcher(
+            {**config.routes(), **fault.routes()},
+            passthrough=passthrough,
+            rates=rates,
+            request_timeout_s=settings.request_timeout_s,
+        )
+        self._server = aio.server(options=server_options(settings))
+        self._server.add_generic_rpc_handlers((dispatcher,))
+        self.port = 0
+
+    async def start(self) -> int:
+        """Listen; returns the port. Raises ServerNotStarted with the address and the reason."""
+        listen = self._settings.listen
+        address = f"[::]{listen}" if listen.startswith(":") else listen
+        try:
+            if self._settings.tls is None:
+                self.port = self._server.add_insecure_port(address)
+            else:
+                credentials = await asyncio.to_thread(_credentials, self._settings.tls)
+                self.port = self._server.add_secure_port(address, credentials)
+        except (RuntimeError, OSError, ValueError) as error:
+            raise ServerNotStarted(
+                f"gRPC cannot listen on {listen}: {error}; check `grpc.listen` and the TLS files"
+            ) from error
+        await self._server.start()
+        return self.port
+
+    async def stop(self) -> None:
+        """End our streams, give the rest `stop_grace_s`, then cut it."""
+        self._mailboxes.close()
+        await self._server.stop(self._settings.stop_grace_s)
+        await self._passthrough.close()
+
+
+def _credentials(files: TlsFiles) -> Any:
+    pair = (Path(files.key_path).read_bytes(), Path(files.cert_path).read_bytes())
+    ca = Path(files.ca_path).read_bytes() if files.ca_path else None
+    return grpc.ssl_server_credentials([pair], root_certificates=ca, require_client_auth=ca is not None)
+
+
+__all__ = ["Dispatcher", "GrpcServer", "server_options"]
