@@ -16,8 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-import structlog
-
 from mindie_ha.channels.latest_values import Mailbox
 from mindie_ha.channels.ports import (
     ChannelName,
@@ -30,10 +28,10 @@ from mindie_ha.channels.ports import (
     Target,
 )
 from mindie_ha.channels.settings import DeliverySettings
+from mindie_ha.kit.backoff import Backoff
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.entropy import Entropy
-
-_log = structlog.get_logger("mindie_ha.channels")
+from mindie_ha.kit.tasks import Supervisor
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +53,7 @@ class DeliveryTools:
 
     clock: Clock
     entropy: Entropy
+    supervisor: Supervisor
     settings: DeliverySettings
     on_receipt: Callable[[DeliveryReceipt], None]
     on_problem: ProblemListener
@@ -79,7 +78,12 @@ class Delivery:
         self._attempt = attempt
         self._tools = tools
         self._box = Mailbox(delivered_digest=delivered_digest)
-        self._attempts = 0
+        self._backoff = Backoff(
+            entropy=tools.entropy,
+            first_s=tools.settings.backoff_first_s,
+            max_s=tools.settings.backoff_max_s,
+            share=tools.settings.backoff_jitter,
+        )
         self._last = DELIVERED
         self._at_rest = asyncio.Event()
         self._at_rest.set()
@@ -95,22 +99,22 @@ class Delivery:
             destination=self.target,
             generation=table.generation,
             digest=table.digest,
-            attempts=self._attempts,
+            attempts=self._backoff.failures,
             last_error=self._last.reason,
             refused=self._last.kind == "refused",
         )
 
     def start(self) -> None:
-        """Run the loop until `close`; it is started anew with the next table should it die of a bug."""
-        if not self._box.closed and (self._task is None or self._task.done()):
+        """Run the loop until `close`; a second call does nothing."""
+        if not self._box.closed and self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"deliver {self.service} to {self.target}")
-            self._task.add_done_callback(self._ended)
 
     def offer(self, table: TableVersion) -> None:
         """Deliver `table`, unless it is older than what was offered, or there already."""
         if self._box.offer(table):
-            self._attempts, self._last = 0, DELIVERED
             self._at_rest.clear()
+            if self._last.kind == "refused":
+                self._last = DELIVERED
         elif self._box.owed is None:
             self._at_rest.set()
         self.start()
@@ -135,29 +139,37 @@ class Delivery:
         """Stop; an attempt in progress is cancelled and awaited."""
         self.stop()
         if self._task is not None:
-            # Its exception, if any, has been logged; our own cancellation still gets through.
+            # Gathered, so that its cancellation is not taken for ours.
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
         while (table := await self._box.take()) is not None:
-            outcome = await self._try(table)
-            if outcome.kind == "delivered":
-                self._box.confirm()
-                self._attempts, self._last = 0, DELIVERED
-                self._tools.on_receipt(self._receipt(table))
-                if self._box.owed is None:
-                    self._at_rest.set()
-                continue
-            self._attempts += 1
-            self._last = outcome
-            self._tools.on_problem(self._problem(table, outcome))
-            if not self._box.give_back():
-                continue
-            if outcome.kind == "refused":
-                self._at_rest.set()
-            with suppress(TimeoutError):
-                async with self._tools.clock.timeout(self._pause_s(outcome)):
-                    await self._box.poked()
+            crash = await self._tools.supervisor.contain("delivery", self._try(table))
+            self._last = crash.value or Outcome("failed", f"internal error: {crash.error!r}")
+            if self._last.kind == "delivered":
+                self._delivered(table)
+            else:
+                await self._not_delivered(table, self._last)
+
+    def _delivered(self, table: TableVersion) -> None:
+        handed_over = self._box.confirm() or table
+        self._backoff.reset()
+        self._tools.on_receipt(self._receipt(handed_over))
+        if self._box.owed is None:
+            self._at_rest.set()
+
+    async def _not_delivered(self, table: TableVersion, outcome: Outcome) -> None:
+        """Report, then pause; a newer table ends the pause, or forbids it if it is there already."""
+        backoff_s = self._backoff.next_s()
+        self._tools.on_problem(self._problem(table, outcome))
+        if not self._box.give_back():
+            return
+        if outcome.kind == "refused":
+            self._at_rest.set()
+        pause_s = self._tools.settings.refused_pause_s if outcome.kind == "refused" else backoff_s
+        with suppress(TimeoutError):
+            async with self._tools.clock.timeout(pause_s):
+                await self._box.poked()
 
     async def _try(self, table: TableVersion) -> Outcome:
         limit_s = self._tools.settings.attempt_timeout_s
@@ -167,14 +179,6 @@ class Delivery:
                 return await self._attempt(table)
         except TimeoutError:
             return Outcome("failed", f"no result within {limit_s:g} s")
-
-    def _pause_s(self, outcome: Outcome) -> float:
-        settings = self._tools.settings
-        if outcome.kind == "refused":
-            return settings.refused_pause_s
-        doublings = min(self._attempts - 1, 30)
-        pause_s = min(settings.backoff_max_s, settings.backoff_first_s * 2.0**doublings)
-        return self._tools.entropy.jitter(pause_s, settings.backoff_jitter)
 
     def _receipt(self, table: TableVersion) -> DeliveryReceipt:
         return DeliveryReceipt(
@@ -195,15 +199,9 @@ class Delivery:
             channel=self.channel,
             reason=outcome.reason,
             refused=outcome.kind == "refused",
-            attempts=self._attempts,
+            attempts=self._backoff.failures,
             at_s=self._tools.clock.wall(),
         )
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._box.give_back()
-            self._last = Outcome("failed", f"internal error: {error!r}")
-            _log.error("delivery loop died", peer=str(self.target), service=str(self.service), exc_info=error)
 
 
 __all__ = ["DELIVERED", "Attempt", "Delivery", "DeliveryTools", "Outcome"]

@@ -8,8 +8,10 @@ ChannelError
 
 from __future__ import annotations
 
+from mindie_ha.model.errors import MindieHaError
 
-class ChannelError(Exception):
+
+class ChannelError(MindieHaError):
     """Root of everything that this room raises on purpose."""
 
 

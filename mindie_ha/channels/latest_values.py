@@ -78,13 +78,15 @@ class Mailbox:
         """Wake the loop that uses this mailbox."""
         self._wake.set()
 
-    def confirm(self) -> None:
-        """What is in flight has been handed over."""
-        if self._in_flight is None:
-            return
-        self._delivered_digest, self._in_flight = self._in_flight.digest, None
+    def confirm(self) -> TableVersion | None:
+        """What is in flight has been handed over; returned under its newest name, None after a `reset`."""
+        table, self._in_flight = self._in_flight, None
+        if table is None:
+            return None
+        self._delivered_digest = table.digest
         if self._pending is not None and self._pending.digest == self._delivered_digest:
             self._pending = None
+        return table
 
     def give_back(self) -> bool:
         """What is in flight was not (or perhaps not) handed over; False if a newer table has replaced it."""

@@ -69,7 +69,7 @@ class Subscription:
 
     def confirm(self, table: TableVersion) -> None:
         """`table` has been written to the stream."""
-        self._box.confirm()
+        table = self._box.confirm() or table
         receipt = DeliveryReceipt(
             service=table.service,
             generation=table.generation,

@@ -16,8 +16,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 
-import structlog
-
 from mindie_ha.channels.configmap import ConfigMapWriter
 from mindie_ha.channels.deliveries import Delivery, DeliveryTools
 from mindie_ha.channels.http_push import HttpPush
@@ -25,7 +23,6 @@ from mindie_ha.channels.mailboxes import Mailboxes
 from mindie_ha.channels.ports import (
     ConfigMapPort,
     ConfigMapTarget,
-    DeliveryProblem,
     DeliveryReceipt,
     Destination,
     GrpcPeer,
@@ -40,22 +37,7 @@ from mindie_ha.channels.ports import (
 from mindie_ha.channels.settings import PublisherSettings
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.entropy import Entropy
-
-_log = structlog.get_logger("mindie_ha.channels")
-
-
-def log_problem(problem: DeliveryProblem) -> None:
-    """The listener for problems where nobody else listens."""
-    _log.warning(
-        "table not delivered",
-        service=str(problem.service),
-        generation=problem.generation,
-        channel=problem.channel,
-        peer=problem.peer,
-        reason=problem.reason,
-        refused=problem.refused,
-        attempts=problem.attempts,
-    )
+from mindie_ha.kit.tasks import Supervisor
 
 
 class Publisher:
@@ -70,8 +52,9 @@ class Publisher:
         http: HttpPush,
         clock: Clock,
         entropy: Entropy,
+        supervisor: Supervisor,
         settings: PublisherSettings,
-        on_problem: ProblemListener = log_problem,
+        on_problem: ProblemListener,
     ) -> None:
         self._mailboxes = mailboxes
         self._configmaps = ConfigMapWriter(configmaps)
@@ -81,6 +64,7 @@ class Publisher:
         self._tools = DeliveryTools(
             clock=clock,
             entropy=entropy,
+            supervisor=supervisor,
             settings=settings.delivery,
             on_receipt=tables.on_receipt,
             on_problem=on_problem,
@@ -219,4 +203,4 @@ def _channel_order(owed: Owed) -> tuple[int, str]:
     return kinds.index(type(owed.destination)), str(owed.destination)
 
 
-__all__ = ["Publisher", "log_problem"]
+__all__ = ["Publisher"]
