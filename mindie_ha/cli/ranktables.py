@@ -16,7 +16,7 @@ from mindie_ha.cli.output import Format, print_document, print_line, print_table
 from mindie_ha.cli.sources import fetch, one_source, run_async
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey
-from mindie_ha.model.ranktables import Finding, Severity, verdict
+from mindie_ha.model.ranktables import Device, Finding, Severity, verdict
 from mindie_ha.ranktable.diff import Change, TableDiff, diff
 from mindie_ha.ranktable.reading import Reading, read_global
 
@@ -117,11 +117,16 @@ def diff_lines(found: TableDiff) -> Iterator[str]:
     signs = {Change.ADDED: "+", Change.REMOVED: "-", Change.CHANGED: "~"}
     for group in found.groups:
         fields = f" ({', '.join(group.fields)})" if group.fields else ""
-        yield f"{signs.get(group.change, ' ')} group {group.group_id}{fields}"
+        yield f"{signs[group.change]} group {group.group_id}{fields}"
         for server in group.servers:
-            yield f"  {signs.get(server.change, ' ')} server {server.server_ip}"
+            yield f"  {signs[server.change]} server {server.server_ip}"
             for device in server.devices:
-                yield f"    {signs.get(device.change, ' ')} device {device.device_id}"
+                yield f"    {signs[device.change]} rank {device.rank_id}: {card(device.before)} -> {card(device.after)}"
+
+
+def card(device: Device | None) -> str:
+    """One card in a few words."""
+    return f"card {device.device_id} ({device.device_ip})" if device is not None else "none"
 
 
 def _plain(text: str) -> Any:

@@ -36,7 +36,7 @@ async def fetch(server: str, path: str) -> tuple[bytes, dict[str, str]]:
         raise InputError("not a URL", where=f"--server {server}") from None
     except (aiohttp.ClientError, TimeoutError) as error:
         raise Unreachable(
-            f"{server} does not answer: {error or type(error).__name__}; is `mindie-ha run` there?"
+            f"{server} does not answer: {str(error) or type(error).__name__}; is `mindie-ha run` there?"
         ) from None
 
 
