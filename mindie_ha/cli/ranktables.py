@@ -121,7 +121,8 @@ def diff_lines(found: TableDiff) -> Iterator[str]:
         for server in group.servers:
             yield f"  {signs[server.change]} server {server.server_ip}"
             for device in server.devices:
-                yield f"    {signs[device.change]} rank {device.rank_id}: {card(device.before)} -> {card(device.after)}"
+                cards = f"{card(device.before)} -> {card(device.after)}"
+                yield f"    {signs[device.change]} rank {device.rank_id}: {cards}"
 
 
 def card(device: Device | None) -> str:

@@ -44,8 +44,8 @@ class Tables(Protocol):
         """Number of subscribers, and whether all of them have the newest table."""
         ...
 
-    def publish(self, scope: ScopeKey, decision: TableDecision) -> None:
-        """Give a recorded table to every channel; never blocks."""
+    async def publish(self, scope: ScopeKey, decision: TableDecision) -> None:
+        """Give a recorded table to every channel; returns within a bounded time, delivered or not."""
         ...
 
 
@@ -148,7 +148,7 @@ class Reconciler:
                 return self._not_recorded(f"table of {scope}", error)
         self._recorder.table(scope, decision, at_s=self._clock.wall())
         if not self._settings.dry_run:
-            self._tables.publish(scope, decision)
+            await self._tables.publish(scope, decision)
         return Look(progressed=changed)
 
     async def _node(self, scope: ScopeKey) -> Look:

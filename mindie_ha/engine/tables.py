@@ -6,7 +6,7 @@ it published before, and the engine's `Tables` on the publisher. Nothing here de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from mindie_ha.channels.ports import (
@@ -45,8 +45,8 @@ class Directory(Protocol):
 class Publishing(Protocol):
     """`channels.publishing.Publisher`."""
 
-    def publish(self, table: TableVersion, destinations: Iterable[Target]) -> None:
-        """Hand over to every destination and subscriber, in the background, until done or superseded."""
+    async def publish(self, table: TableVersion, destinations: Sequence[Target]) -> None:
+        """Give every channel the table to deliver; returns within a bounded time, delivered or not."""
         ...
 
     def pending(self, service: ServiceRef) -> tuple[Owed, ...]:
@@ -83,7 +83,7 @@ class TableDesk:
         handed = not any(isinstance(each.destination, GrpcPeer) for each in owed)
         return len(self._subscribers.get(service, ())), handed
 
-    def publish(self, scope: ScopeKey, decision: TableDecision) -> None:
+    async def publish(self, scope: ScopeKey, decision: TableDecision) -> None:
         """Hand the recorded table over once per generation and set of destinations."""
         ledger = decision.ledger
         if self._publisher is None or ledger.generation == 0:
@@ -93,7 +93,7 @@ class TableDesk:
         if self._given.get(service) == (ledger.generation, targets):
             return
         self._given[service] = (ledger.generation, targets)
-        self._publisher.publish(_version(service, ledger), targets)
+        await self._publisher.publish(_version(service, ledger), targets)
 
     def owed(self, scope: ScopeKey) -> tuple[Owed, ...]:
         """What has not been handed over yet."""
