@@ -16,13 +16,15 @@ import orjson
 
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.entropy import Entropy
-from mindie_ha.sim import deletions, reading, writing
+from mindie_ha.sim import crds, deletions, reading, subresources, writing
 from mindie_ha.sim.audits import ENTRIES, AuditEntry
 from mindie_ha.sim.bodies import decode
 from mindie_ha.sim.core import NAMESPACES, NO_OPTIONS, Core, WriteOptions
 from mindie_ha.sim.documents import Documents
+from mindie_ha.sim.garbage import GarbageCollector
 from mindie_ha.sim.kinds import Kinds, Route
 from mindie_ha.sim.requests import ApiRequest, ApiResponse
+from mindie_ha.sim.resources import Resource
 from mindie_ha.sim.statuses import (
     Object,
     StatusError,
@@ -64,8 +66,14 @@ class ApiServer:
             documents=Documents() if documents is None else documents,
         )
         self.audit: deque[AuditEntry] = deque(maxlen=ENTRIES)
+        self.garbage = GarbageCollector(self.core)
+        crds.install(self.core)
         for name in NAMES_FROM_THE_START:
             writing.create(self.core, Route(NAMESPACES), {"metadata": {"name": name}}, NO_OPTIONS)
+
+    async def run(self) -> None:
+        """Collect garbage and empty deleted namespaces, for ever."""
+        await self.garbage.run()
 
     async def handle(self, request: ApiRequest) -> ApiResponse:
         """Answer one request; refusals are answers too."""
@@ -80,6 +88,9 @@ class ApiServer:
     async def _answer(self, request: ApiRequest) -> ApiResponse:
         path = request.path.rstrip("/") or "/"
         route = self.core.kinds.route(path)
+        if request.method == "POST" and path in subresources.REVIEWS:
+            body = decode(request.body, request.headers.get("content-type", ""))
+            return _json(201, orjson.dumps(subresources.review(subresources.REVIEWS[path], body)))
         if route is None:
             return self._document(path, request)
         if request.method in ("GET", "HEAD"):
@@ -131,6 +142,8 @@ class ApiServer:
         match request.method:
             case "POST" if not route.name and (route.namespace or not route.resource.namespaced):
                 stored = writing.create(core, route, decode(request.body, content_type), options)
+                if route.resource is crds.CRDS and not options.dry_run:
+                    stored = crds.establish(core, stored)
                 return self._stored(201, route, request, stored)
             case "PUT" if route.name and route.subresource in allowed:
                 stored = writing.update(core, route, decode(request.body, content_type), options)
@@ -140,7 +153,16 @@ class ApiServer:
                 return self._stored(200, route, request, stored)
             case "DELETE" if not route.subresource and (route.namespace or not route.resource.namespaced):
                 return await self._delete(route, request)
+            case "POST" if route.subresource in ("binding", "eviction"):
+                return self._act(route, decode(request.body, content_type), options)
         raise method_not_allowed()
+
+    def _act(self, route: Route, body: Any, options: WriteOptions) -> tuple[ApiResponse, Stored | None]:
+        if route.subresource == "binding":
+            answer = subresources.bind(self.core, route, body, options)
+            return _json(201, orjson.dumps(answer)), self.core.existing(*_place(route))
+        answer, stored = subresources.evict(self.core, route, body)
+        return _json(201, orjson.dumps(answer)), stored
 
     async def _delete(self, route: Route, request: ApiRequest) -> tuple[ApiResponse, Stored | None]:
         body: Any = decode(request.body, request.headers.get("content-type", "")) if request.body else {}
@@ -182,6 +204,10 @@ def _verb(method: str, route: Route) -> str:
     return {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}.get(
         method, method.lower()
     )
+
+
+def _place(route: Route) -> tuple[Resource, str, str]:
+    return route.resource, route.namespace, route.name
 
 
 def _json(code: int, body: bytes) -> ApiResponse:
