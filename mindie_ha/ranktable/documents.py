@@ -139,8 +139,8 @@ def _too_deep(name: str) -> RanktableError:
 
 def _check_nesting(root: object, *, name: str) -> None:
     level: list[object] = [root]
-    for _ in range(MAX_NESTING + 1):
-        level = [child for value in level for child in _children(value)]
+    for _ in range(MAX_NESTING):
+        level = [child for value in level for child in _children(value) if isinstance(child, (dict, list))]
         if not level:
             return
     raise _too_deep(name)
