@@ -7,7 +7,7 @@ The same actors run against the embedded server (in memory) and against a real c
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 from urllib.parse import quote
 
@@ -91,7 +91,7 @@ class ApiClient:
 
     async def watch(
         self, kind: str, resource_version: str, *, namespace: str = "", labels: str = ""
-    ) -> AsyncIterator[tuple[str, Object]]:
+    ) -> AsyncGenerator[tuple[str, Object], None]:
         """`(type, object)` from `resource_version` on; ends when the server ends the stream."""
         query = {"watch": "true", "resourceVersion": resource_version, "allowWatchBookmarks": "true"}
         if labels:
@@ -101,12 +101,18 @@ class ApiClient:
         if response.stream is None:
             raise ApiError(500, "NoStream", "a watch was answered without a stream")
         rest = b""
-        async for chunk in response.stream:
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                if line.strip():
-                    event = json.loads(line)
-                    yield event["type"], event["object"]
+        try:
+            async for chunk in response.stream:
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    if line.strip():
+                        event = json.loads(line)
+                        yield event["type"], event["object"]
+        finally:
+            # Ends the watch at once; a generator that is only dropped ends whenever it is collected.
+            close = getattr(response.stream, "aclose", None)
+            if close is not None:
+                await close()
 
     async def _json(
         self,
