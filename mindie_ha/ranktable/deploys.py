@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mindie_ha.model.ranktables import Finding, FindingCode
+from mindie_ha.model.ranktables import Finding, FindingCode, Severity
 from mindie_ha.ranktable.consumers import MAX_DEPLOY_VALUE, number
 from mindie_ha.ranktable.documents import show
-from mindie_ha.ranktable.findings import reject, warn
 
 STANDALONE_LABEL = "grt-server/deploy-server"
 DISTRIBUTED_LABEL = "grt-group/deploy-server"
@@ -30,15 +29,15 @@ def check_deploy(labels: Mapping[str, str]) -> tuple[Finding, ...]:
     present = [name for name in (STANDALONE_LABEL, DISTRIBUTED_LABEL) if name in labels]
     if len(present) == 2:
         message = f"labels {STANDALONE_LABEL} and {DISTRIBUTED_LABEL} exclude each other; remove one"
-        return (reject(FindingCode.DEPLOY_BOTH, "labels", message),)
+        return (Finding(Severity.REJECT, FindingCode.DEPLOY_BOTH, "labels", message),)
     value = deploy_server(labels)
     if not value:
         which = f"label {present[0]} is empty" if present else f"no label {DISTRIBUTED_LABEL}"
         message = f"{which}: published without deploy_server, MS Controller cannot tell P from D by it"
-        return (warn(FindingCode.DEPLOY_NONE, "labels", message),)
+        return (Finding(Severity.WARN, FindingCode.DEPLOY_NONE, "labels", message),)
     if number(value, at_most=MAX_DEPLOY_VALUE) is None:
         message = f"label {present[0]} must be a number, got {show(value)}"
-        return (reject(FindingCode.DEPLOY_VALUE, "labels", message),)
+        return (Finding(Severity.REJECT, FindingCode.DEPLOY_VALUE, "labels", message),)
     return ()
 
 

@@ -23,6 +23,7 @@ from mindie_ha.model.ranktables import (
     HcclServer,
     HcclTable,
     InstancePod,
+    Severity,
 )
 from mindie_ha.ranktable.consumers import (
     MAX_DEVICE_NUMBER,
@@ -35,7 +36,6 @@ from mindie_ha.ranktable.consumers import (
 )
 from mindie_ha.ranktable.deploys import check_deploy
 from mindie_ha.ranktable.documents import show
-from mindie_ha.ranktable.findings import bounded, reject, warn
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 
@@ -43,7 +43,7 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 def check_instance(
     table: HcclTable, *, pods: Iterable[InstancePod], replicas: int, labels: Mapping[str, str]
 ) -> tuple[Finding, ...]:
-    """All kinds of findings about one instance; publish it only if none rejects.
+    """All findings about one instance; publish it only if none rejects.
 
     `pods` are all pod objects of the instance, `replicas` the wanted number, `labels` those of its
     rings-config ConfigMap (the deploy labels).
@@ -51,21 +51,16 @@ def check_instance(
     deploy = check_deploy(labels)
     if not table.completed:
         message = f"status is {show(table.status)}, not {COMPLETED!r}: the operator waits for pods or devices"
-        return (*deploy, reject(FindingCode.NOT_COMPLETED, "$.status", message))
-    counts = tuple(_check_counts(table, replicas=replicas))
-    if len(table.servers) > MAX_SERVERS:
-        return (*deploy, *counts)
-    return bounded(
-        (
-            *deploy,
-            *_check_version(table),
-            *counts,
-            *_check_members(table, pods=tuple(pod for pod in pods if pod.alive)),
-            *_check_devices(table),
-            *_check_ranks(table),
-            *_check_cards(table),
-            *_check_super_pods(table),
-        )
+        return (*deploy, _reject(FindingCode.NOT_COMPLETED, "$.status", message))
+    return (
+        *deploy,
+        *_check_version(table),
+        *_check_counts(table, replicas=replicas),
+        *_check_members(table, pods=tuple(pod for pod in pods if pod.alive)),
+        *_check_devices(table),
+        *_check_ranks(table),
+        *_check_cards(table),
+        *_check_super_pods(table),
     )
 
 
@@ -80,12 +75,12 @@ def _check_version(table: HcclTable) -> Iterator[Finding]:
     devices = [device for server in table.servers for device in server.devices]
     with_super_id = sum(1 for device in devices if device.super_device_id)
     if not table.version:
-        yield warn(FindingCode.VERSION, "$.version", "no version, taken from the devices")
+        yield _warn(FindingCode.VERSION, "$.version", "no version, taken from the devices")
     elif table.version == "1.0" and (table.super_pods or with_super_id):
-        yield warn(FindingCode.VERSION, "$.version", "1.0 (A2) with super pods, which belong to 1.2 (A3)")
+        yield _warn(FindingCode.VERSION, "$.version", "1.0 (A2) with super pods, which belong to 1.2 (A3)")
     elif table.version == "1.2" and with_super_id < len(devices):
         missing = len(devices) - with_super_id
-        yield warn(
+        yield _warn(
             FindingCode.VERSION, "$.version", f"1.2 (A3), but {missing} devices have no super_device_id"
         )
 
@@ -93,18 +88,18 @@ def _check_version(table: HcclTable) -> Iterator[Finding]:
 def _check_counts(table: HcclTable, *, replicas: int) -> Iterator[Finding]:
     count = len(table.servers)
     if count == 0:
-        yield reject(FindingCode.NO_SERVERS, "$.server_list", "completed without any server")
+        yield _reject(FindingCode.NO_SERVERS, "$.server_list", "completed without any server")
     if count > MAX_SERVERS:
         message = f"{count} servers, MS Controller takes {MAX_SERVERS}"
-        yield reject(FindingCode.SERVER_COUNT, "$.server_list", message)
+        yield _reject(FindingCode.SERVER_COUNT, "$.server_list", message)
     if count != replicas:
         message = f"{count} servers for {replicas} replicas"
-        yield reject(FindingCode.REPLICAS, "$.server_list", message)
+        yield _reject(FindingCode.REPLICAS, "$.server_list", message)
     if not table.server_count:
-        yield warn(FindingCode.SERVER_COUNT, "$.server_count", "no server_count, counted from the list")
+        yield _warn(FindingCode.SERVER_COUNT, "$.server_count", "no server_count, counted from the list")
     elif table.server_count != str(count):
         message = f"server_count says {show(table.server_count)}, the list has {count}"
-        yield reject(FindingCode.SERVER_COUNT, "$.server_count", message)
+        yield _reject(FindingCode.SERVER_COUNT, "$.server_count", message)
 
 
 def _check_members(table: HcclTable, *, pods: tuple[InstancePod, ...]) -> Iterator[Finding]:
@@ -124,10 +119,10 @@ def _check_members(table: HcclTable, *, pods: tuple[InstancePod, ...]) -> Iterat
     for pod in pods:
         if matched[pod.uid] == 0:
             message = f"live pod {pod.name} (uid {pod.uid}) is not in the table"
-            yield reject(FindingCode.POD_MISSING, "$.server_list", message)
+            yield _reject(FindingCode.POD_MISSING, "$.server_list", message)
         elif matched[pod.uid] > 1:
             message = f"pod {pod.name} is listed {matched[pod.uid]} times"
-            yield reject(FindingCode.ADDRESS_REPEATED, "$.server_list", message)
+            yield _reject(FindingCode.ADDRESS_REPEATED, "$.server_list", message)
 
 
 def _no_pod(server: HcclServer, pods: tuple[InstancePod, ...], where: str) -> Finding:
@@ -136,7 +131,7 @@ def _no_pod(server: HcclServer, pods: tuple[InstancePod, ...], where: str) -> Fi
         if pod.host_ip and pod.host_ip == server.container_ip and pod.pod_ip in named:
             return _swapped(pod, where)
     message = f"no live pod has server_id {show(server.server_id)} or address {show(server.container_ip)}"
-    return reject(FindingCode.POD_STALE, where, message)
+    return _reject(FindingCode.POD_STALE, where, message)
 
 
 def _check_addresses(server: HcclServer, pod: InstancePod, where: str) -> Iterator[Finding]:
@@ -148,21 +143,21 @@ def _check_addresses(server: HcclServer, pod: InstancePod, where: str) -> Iterat
         message = (
             f"container_ip {show(server.container_ip)} is not an address, pod {pod.name} has {pod.pod_ip}"
         )
-        yield reject(FindingCode.POD_IP, f"{where}.container_ip", message)
+        yield _reject(FindingCode.POD_IP, f"{where}.container_ip", message)
     elif server.container_ip != pod.pod_ip:
         message = f"container_ip {server.container_ip}, but pod {pod.name} has {show(pod.pod_ip)}"
-        yield reject(FindingCode.POD_IP, f"{where}.container_ip", message)
+        yield _reject(FindingCode.POD_IP, f"{where}.container_ip", message)
     if not is_address(host):
         message = f"host address {show(host)} is not an address, pod {pod.name} runs on {pod.host_ip}"
-        yield reject(FindingCode.HOST_IP, f"{where}.host_ip", message)
+        yield _reject(FindingCode.HOST_IP, f"{where}.host_ip", message)
     elif host != pod.host_ip:
         message = f"host address {host}, but pod {pod.name} runs on {show(pod.host_ip)}"
-        yield reject(FindingCode.HOST_IP, f"{where}.host_ip", message)
+        yield _reject(FindingCode.HOST_IP, f"{where}.host_ip", message)
 
 
 def _swapped(pod: InstancePod, where: str) -> Finding:
     message = f"host and pod address are swapped: pod {pod.name} has {pod.pod_ip} on host {pod.host_ip}"
-    return reject(FindingCode.SWAPPED, where, message)
+    return _reject(FindingCode.SWAPPED, where, message)
 
 
 def _check_devices(table: HcclTable) -> Iterator[Finding]:
@@ -172,7 +167,7 @@ def _check_devices(table: HcclTable) -> Iterator[Finding]:
         count = len(server.devices)
         if not MIN_DEVICES <= count <= MAX_DEVICES:
             message = f"{count} devices, expected {MIN_DEVICES} to {MAX_DEVICES}"
-            yield reject(FindingCode.DEVICE_COUNT, where, message)
+            yield _reject(FindingCode.DEVICE_COUNT, where, message)
         node = host_of(server) or server.server_id
         for position, device in enumerate(server.devices):
             seen[device.device_ip] += 1
@@ -180,19 +175,19 @@ def _check_devices(table: HcclTable) -> Iterator[Finding]:
     repeated = sorted(address for address, times in seen.items() if times > 1 and is_address(address))
     if repeated:
         message = f"several cards have the same device_ip {repeated[0]}"
-        yield warn(FindingCode.DEVICE_IP_REPEATED, "$.server_list", message)
+        yield _warn(FindingCode.DEVICE_IP_REPEATED, "$.server_list", message)
 
 
 def _check_device(device: Device, *, node: str, where: str) -> Iterator[Finding]:
     if not is_address(device.device_ip):
         message = f"device IP unknown on node {show(node)}: {show(device.device_ip)} is not an address"
-        yield reject(FindingCode.DEVICE_IP, f"{where}.device_ip", message)
+        yield _reject(FindingCode.DEVICE_IP, f"{where}.device_ip", message)
     if number(device.device_id, at_most=MAX_DEVICE_NUMBER) is None:
         message = f"{show(device.device_id)} is not a number from 0 to {MAX_DEVICE_NUMBER}"
-        yield reject(FindingCode.DEVICE_ID, f"{where}.device_id", message)
+        yield _reject(FindingCode.DEVICE_ID, f"{where}.device_id", message)
     if device.super_device_id and number(device.super_device_id, at_most=MAX_SUPER_DEVICE_ID) is None:
         message = f"{show(device.super_device_id)} is not a number from 0 to {MAX_SUPER_DEVICE_ID}"
-        yield reject(FindingCode.SUPER_DEVICE_ID, f"{where}.super_device_id", message)
+        yield _reject(FindingCode.SUPER_DEVICE_ID, f"{where}.super_device_id", message)
 
 
 def _check_ranks(table: HcclTable) -> Iterator[Finding]:
@@ -202,16 +197,16 @@ def _check_ranks(table: HcclTable) -> Iterator[Finding]:
             rank = number(device.rank_id, at_most=MAX_DEVICE_NUMBER)
             if rank is None:
                 message = f"{show(device.rank_id)} is not a number from 0 to {MAX_DEVICE_NUMBER}"
-                yield reject(FindingCode.RANK, f"$.server_list[{index}].device[{position}].rank_id", message)
+                yield _reject(FindingCode.RANK, f"$.server_list[{index}].device[{position}].rank_id", message)
             else:
                 ranks.append(rank)
     repeated = sorted(rank for rank, times in Counter(ranks).items() if times > 1)
     if repeated:
-        yield reject(FindingCode.RANK, "$.server_list", f"rank {repeated[0]} occurs more than once")
+        yield _reject(FindingCode.RANK, "$.server_list", f"rank {repeated[0]} occurs more than once")
     missing = sorted(set(range(len(ranks))) - set(ranks))
     if missing:
         message = f"ranks are not 0..{len(ranks) - 1} without gaps: {missing[0]} is missing"
-        yield reject(FindingCode.RANK, "$.server_list", message)
+        yield _reject(FindingCode.RANK, "$.server_list", message)
 
 
 def _check_cards(table: HcclTable) -> Iterator[Finding]:
@@ -221,7 +216,7 @@ def _check_cards(table: HcclTable) -> Iterator[Finding]:
     for (host, device_id), times in sorted(cards.items()):
         if times > 1:
             message = f"card {show(device_id)} of host {show(host)} is listed {times} times"
-            yield reject(FindingCode.CARD_REPEATED, "$.server_list", message)
+            yield _reject(FindingCode.CARD_REPEATED, "$.server_list", message)
 
 
 def _check_super_pods(table: HcclTable) -> Iterator[Finding]:
@@ -230,7 +225,15 @@ def _check_super_pods(table: HcclTable) -> Iterator[Finding]:
         unknown = [server_id for server_id in pod.server_ids if server_id not in known]
         if unknown:
             message = f"{show(unknown[0])} is not in server_list, left out of the super pod"
-            yield warn(FindingCode.SUPER_POD, f"$.super_pod_list[{index}]", message)
+            yield _warn(FindingCode.SUPER_POD, f"$.super_pod_list[{index}]", message)
+
+
+def _reject(code: FindingCode, where: str, message: str) -> Finding:
+    return Finding(Severity.REJECT, code, where, message)
+
+
+def _warn(code: FindingCode, where: str, message: str) -> Finding:
+    return Finding(Severity.WARN, code, where, message)
 
 
 __all__ = ["check_instance", "host_of"]

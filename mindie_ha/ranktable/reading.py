@@ -25,7 +25,6 @@ from mindie_ha.model.ranktables import (
     Severity,
 )
 from mindie_ha.ranktable.documents import JsonObject, decode, objects_at, optional_text_at, show
-from mindie_ha.ranktable.findings import bounded
 from mindie_ha.ranktable.hccl import parse_super_pods
 from mindie_ha.ranktable.validate import validate
 
@@ -50,9 +49,9 @@ def read_global(text: str | None, *, multi_node: bool = True, heterogeneous: boo
         finding = Finding(
             Severity.REJECT, FindingCode.UNREADABLE, error.where, f"{error.what}; {error.advice}"
         )
-        return Reading(table=None, findings=(*bounded(remarks), finding))
+        return Reading(table=None, findings=(*remarks, finding))
     found = validate(table, multi_node=multi_node, heterogeneous=heterogeneous)
-    return Reading(table=table, findings=(*bounded(remarks), *found))
+    return Reading(table=table, findings=(*remarks, *found))
 
 
 def _table(text: str | None, remarks: list[Finding]) -> GlobalTable:

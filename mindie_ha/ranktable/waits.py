@@ -1,8 +1,8 @@
 """Why does an instance's hccl.json stay at "initializing"? The most likely cause, in one sentence.
 
 The operator writes `completed` once every replica carries a device annotation whose addresses it takes. So
-the first pod, by name, that lacks something is the cause; if nothing lacks, the operator itself is. It is
-for people; nothing is decided by it.
+the first pod, by name, that lacks something is the cause; if nothing lacks, the operator itself is. Only read
+at when a person should be told; nothing is decided by it.
 
 Source: rank table contract §6.2, §6.5.
 """

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from mindie_ha.model.ranktables import Device, GlobalTable, Group, Ports, Server, Severity, SuperPod, verdict
 from mindie_ha.ranktable.encode import encode
-from mindie_ha.ranktable.findings import MAX_ALIKE
 from mindie_ha.ranktable.reading import MAX_GLOBAL_BYTES, read_global
 from mindie_ha.ranktable.validate import validate
 from tests.ranktable.examples import codes, global_table, instance, rejects, super_pod_instance
@@ -200,15 +199,6 @@ def test_text_that_is_no_table_is_one_rejecting_finding(text: str | None, where:
     assert [(f.severity, f.code, f.where) for f in reading.findings] == [
         (Severity.REJECT, "unreadable", where)
     ]
-
-
-def test_the_number_of_findings_is_bounded_and_the_rest_is_counted() -> None:
-    servers = [{"server_id": "x"} for _ in range(96)]
-    groups = [{"group_id": str(n), "server_count": 1, "server_list": servers} for n in range(2, 50)]
-    reading = read_global(json.dumps({"version": "1.0", "status": "completed", "server_group_list": groups}))
-    assert len(reading.findings) < 20 * MAX_ALIKE
-    assert "and 4588 more of this kind" in [f.message for f in reading.findings if f.code == "server-id"]
-    assert verdict(reading.findings) is Severity.REJECT
 
 
 def test_fields_that_the_consumer_never_reads_only_warn_on_a_wrong_type() -> None:
