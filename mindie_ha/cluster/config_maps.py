@@ -1,0 +1,292 @@
+"""The ConfigMaps we read, as facts: device reports, the scheduler's list, instance tables, ledgers, retries.
+
+Each family is parsed once per change, here. A change names what it touches: scopes directly, or nodes, which
+the store expands to the services on them. Malformed content costs its own object: the last good state is kept
+(reports, list, retries) or the error stands beside it (ledgers: observe only).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import orjson
+
+from mindie_ha.cluster import convert, documents
+from mindie_ha.cluster.indexes import Index
+from mindie_ha.cluster.listings import Listings, parse_shard
+from mindie_ha.cluster.slim import SlimConfigMap
+from mindie_ha.cluster.sources import (
+    CLUSTER_INFO_PREFIX,
+    DEVICE_INFO_PREFIX,
+    LABEL_LEDGER,
+    RINGS_PREFIX,
+    Family,
+    family_of,
+)
+from mindie_ha.model.errors import InputError, LedgerUnreadable
+from mindie_ha.model.ids import ObjectKey, ScopeKey, service_key
+from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
+from mindie_ha.model.nodes import DeviceReport
+from mindie_ha.model.recoveries import Frozen
+from mindie_ha.model.workloads import LABEL_JOB_ID, RingsConfig
+
+RETRIES_KEY = "remain-retry-times"
+FRESH_S = 300.0  # a report that only got newer wakes nobody, unless the last one was this old
+DEVICE_INFO_NAMESPACE = "kube-system"
+CLUSTER_INFO_NAMESPACE = "mindx-dl"
+
+
+class ParseReport(Protocol):
+    """Reads `mindx-dl-deviceinfo-<node>`; never raises: a refused update marks the last good as stale."""
+
+    def __call__(
+        self, node: str, data: Mapping[str, str], previous: DeviceReport | None, *, now_s: float
+    ) -> DeviceReport:
+        """The report to believe from now on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """A ledger as stored: the record, or why it cannot be read, and what a compare-and-swap needs."""
+
+    key: ObjectKey
+    label: str
+    ledger: Frozen | None
+    error: str
+    owner_uid: str
+    resource_version: str
+    annotations: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Touched:
+    """What one change concerns."""
+
+    scopes: set[ScopeKey]
+    nodes: set[str]
+    urgent: bool = False
+    jobs: frozenset[ObjectKey] = frozenset()  # workloads by namespace and name
+
+
+class ConfigMaps:
+    """Tables of parsed ConfigMaps; `put` and `drop` say what a change touches."""
+
+    def __init__(self, *, parse_report: ParseReport) -> None:
+        self._parse_report = parse_report
+        self.listings = Listings()
+        self.reports: dict[str, DeviceReport] = {}
+        self.rings: dict[ObjectKey, RingsConfig] = {}
+        self.rings_by_service: Index[ScopeKey, ObjectKey] = Index()
+        self.ledgers: dict[ObjectKey, LedgerEntry] = {}
+        self.retries: dict[str, int] = {}
+        self.retries_map: SlimConfigMap | None = None  # as last seen, for a compare-and-swap
+        self.recovering: set[ObjectKey] = set()  # ledgers with an open recovery
+        self._isolating: Index[str, str] = Index()  # "<ns>/<name>" of a workload -> nodes it wants isolated
+        self.problems: dict[ObjectKey, str] = {}  # what was refused, for people
+
+    def put(self, item: SlimConfigMap, *, now_s: float) -> Touched:
+        """A ConfigMap as it is now."""
+        self.problems.pop(item.key, None)
+        match family_of(item):
+            case Family.DEVICE_INFO if item.key.namespace == DEVICE_INFO_NAMESPACE:
+                return self._put_report(item, now_s)
+            case Family.CLUSTER_INFO if item.key.namespace == CLUSTER_INFO_NAMESPACE:
+                return self._put_shard(item, now_s)
+            case Family.RINGS:
+                return self._put_rings(item, now_s)
+            case Family.LEDGER:
+                return self._put_ledger(item)
+            case Family.RETRIES:
+                return self._put_retries(item)
+            case _:
+                return nothing()
+
+    def drop(self, item: SlimConfigMap, *, now_s: float) -> Touched:
+        """A ConfigMap was deleted."""
+        self.problems.pop(item.key, None)
+        match family_of(item):
+            case Family.DEVICE_INFO if item.key.namespace == DEVICE_INFO_NAMESPACE:
+                node = item.key.name.removeprefix(DEVICE_INFO_PREFIX)
+                known = self.reports.pop(node, None)
+                return Touched(set(), {node} if known else set())
+            case Family.CLUSTER_INFO if item.key.namespace == CLUSTER_INFO_NAMESPACE:
+                return Touched(set(), self.listings.remove(item.key, now_s=now_s))
+            case Family.RINGS:
+                return self._drop_rings(item.key)
+            case Family.LEDGER:
+                entry = self.ledgers.pop(item.key, None)
+                self._remember(entry, None)
+                return self._ledger_touch(entry) if entry else nothing()
+            case Family.RETRIES:
+                self.retries_map = None
+                return self._replace_retries({})
+            case _:
+                return nothing()
+
+    def ledger(self, key: ObjectKey) -> LedgerEntry | None:
+        """The ledger stored under a ConfigMap key."""
+        return self.ledgers.get(key)
+
+    def _put_report(self, item: SlimConfigMap, now_s: float) -> Touched:
+        node = item.key.name.removeprefix(DEVICE_INFO_PREFIX)
+        old = self.reports.get(node)
+        new = self._parse_report(node, item.data, old, now_s=now_s)
+        self.reports[node] = new
+        if new.stale_reason:
+            self.problems[item.key] = new.stale_reason
+        if old is not None and new.updated_at_s - old.updated_at_s < FRESH_S:
+            quiet = replace(new, updated_at_s=old.updated_at_s) == old
+            if quiet:
+                return nothing()
+        worse = bool(new.unhealthy - (old.unhealthy if old else frozenset()))
+        return Touched(set(), {node}, urgent=worse)
+
+    def _put_shard(self, item: SlimConfigMap, now_s: float) -> Touched:
+        name = item.key.name
+        if not name.removeprefix(CLUSTER_INFO_PREFIX).isdecimal():
+            return nothing()
+        try:
+            entries = parse_shard(item.data.get(name, ""), where=f"ConfigMap {item.key}")
+        except InputError as error:
+            self.problems[item.key] = str(error)
+            return nothing()
+        return Touched(set(), self.listings.put(item.key, entries, now_s=now_s))
+
+    def _put_rings(self, item: SlimConfigMap, now_s: float) -> Touched:
+        old = self.rings.get(item.key)
+        text = item.data.get(convert.HCCL_KEY)
+        same = old is not None and old.text == text
+        new = convert.rings_config(item, changed_at_s=old.changed_at_s if same and old else now_s)
+        if new == old:
+            return nothing()
+        touched = self._drop_rings(item.key)
+        self.rings[item.key] = new
+        self.rings_by_service.add(_service_of(new), item.key)
+        touched.scopes |= {_service_of(new)} if _service_of(new).name else set()
+        touched.jobs = frozenset({_job_of(item.key)})
+        return touched
+
+    def _drop_rings(self, key: ObjectKey) -> Touched:
+        old = self.rings.pop(key, None)
+        if old is None:
+            return nothing()
+        service = _service_of(old)
+        self.rings_by_service.discard(service, key)
+        return Touched({service} if service.name else set(), set(), jobs=frozenset({_job_of(key)}))
+
+    def _put_ledger(self, item: SlimConfigMap) -> Touched:
+        entry = _ledger_entry(item)
+        old = self.ledgers.get(item.key)
+        self.ledgers[item.key] = entry
+        self._remember(old, entry)
+        if old is not None and replace(old, resource_version=entry.resource_version) == entry:
+            return nothing()
+        if entry.error:
+            self.problems[item.key] = entry.error
+        return self._ledger_touch(entry)
+
+    def _remember(self, old: LedgerEntry | None, new: LedgerEntry | None) -> None:
+        for entry in (old, new):
+            if entry is None:
+                continue
+            present = entry is new
+            if isinstance(entry.ledger, WorkloadLedger):
+                open_now = present and entry.ledger.recovery is not None
+                (self.recovering.add if open_now else self.recovering.discard)(entry.key)
+            if isinstance(entry.ledger, NodeLedger):
+                for isolation in entry.ledger.isolations:
+                    for wanted in isolation.wanted_by:
+                        workload = wanted.removeprefix("recovery:").partition("#")[0]
+                        (self._isolating.add if present else self._isolating.discard)(
+                            workload, entry.ledger.node
+                        )
+
+    def _ledger_touch(self, entry: LedgerEntry) -> Touched:
+        ledger = entry.ledger
+        if isinstance(ledger, ServiceLedger):
+            return Touched({service_key(ledger.namespace, ledger.job_id)}, set())
+        if isinstance(ledger, NodeLedger):
+            return Touched(set(), {ledger.node})
+        if isinstance(ledger, WorkloadLedger):
+            job = ObjectKey.parse(ledger.workload.partition("/")[2])
+            return Touched(set(), set(self._isolating.of(str(job))), jobs=frozenset({job}))
+        notes = entry.annotations  # unreadable: its annotations still say whose it is
+        touched = nothing()
+        if documents.ANNOTATION_JOB_ID in notes:
+            touched.scopes.add(service_key(entry.key.namespace, notes[documents.ANNOTATION_JOB_ID]))
+        if documents.ANNOTATION_NODE in notes:
+            touched.nodes.add(notes[documents.ANNOTATION_NODE])
+        if documents.ANNOTATION_WORKLOAD in notes:
+            touched.jobs = frozenset({ObjectKey(entry.key.namespace, notes[documents.ANNOTATION_WORKLOAD])})
+        return touched
+
+    def _put_retries(self, item: SlimConfigMap) -> Touched:
+        self.retries_map = item
+        try:
+            found = parse_retries(item.data.get(RETRIES_KEY, ""), where=f"ConfigMap {item.key}")
+        except InputError as error:
+            self.problems[item.key] = str(error)
+            return nothing()
+        return self._replace_retries(found)
+
+    def _replace_retries(self, found: dict[str, int]) -> Touched:
+        old, self.retries = self.retries, found
+        changed = {name for name in old.keys() | found.keys() if old.get(name) != found.get(name)}
+        # an entry is "<ns>/<name>-<uid>"; a uid has 36 characters
+        jobs = {ObjectKey.parse(name[:-37]) for name in changed if len(name) > 37 and "/" in name}
+        return Touched(set(), set(), jobs=frozenset(jobs))
+
+
+def parse_retries(text: str, *, where: str) -> dict[str, int]:
+    """`remain-retry-times`: "<ns>/<name>-<uid>" -> Times; a malformed entry costs itself only."""
+    if not text.strip():
+        return {}
+    try:
+        content = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"{RETRIES_KEY} is no JSON: {error}", where=where) from error
+    if not isinstance(content, dict):
+        raise InputError(f"{RETRIES_KEY} is no JSON object", where=where)
+    times = {name: body.get("Times") for name, body in content.items() if isinstance(body, dict)}
+    return {name: count for name, count in times.items() if type(count) is int}
+
+
+def _service_of(rings: RingsConfig) -> ScopeKey:
+    return service_key(rings.key.namespace, rings.labels.get(LABEL_JOB_ID, ""))
+
+
+def _job_of(rings: ObjectKey) -> ObjectKey:
+    return ObjectKey(rings.namespace, rings.name.removeprefix(RINGS_PREFIX))
+
+
+def nothing() -> Touched:
+    """A change that concerns nobody."""
+    return Touched(set(), set())
+
+
+def _ledger_entry(item: SlimConfigMap) -> LedgerEntry:
+    known = documents.kind_of(item)
+    ledger, error = None, ""
+    if known is None:
+        error = f"ConfigMap {item.key}: unknown kind of ledger"
+    else:
+        try:
+            ledger = documents.decode(item, known[0], limit=known[1])
+        except LedgerUnreadable as unreadable:
+            error = str(unreadable)
+    meta = item.metadata
+    return LedgerEntry(
+        key=item.key,
+        label=meta.labels.get(LABEL_LEDGER, ""),
+        ledger=ledger,
+        error=error,
+        owner_uid=meta.owner_references[0].uid if meta.owner_references else "",
+        resource_version=meta.resource_version,
+        annotations=meta.annotations,
+    )
+
+
+__all__ = ["RETRIES_KEY", "ConfigMaps", "LedgerEntry", "ParseReport", "Touched", "nothing", "parse_retries"]

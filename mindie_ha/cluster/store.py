@@ -1,0 +1,458 @@
+"""All facts, indexed: what watches bring and what our own writes answered, as immutable records.
+
+`apply` and `remove` cost what the change touches, never the size of the fleet, and say which scopes have to
+look again; heartbeats that change no fact touch nobody. `view` builds the planner's snapshot of one scope.
+`apply_response` gives read-your-writes: the answer to a write counts at once unless something newer is known.
+One event loop; nothing here awaits or raises for hostile input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from mindie_ha.cluster import convert, documents
+from mindie_ha.cluster.config_maps import ConfigMaps, LedgerEntry, ParseReport, Touched, nothing
+from mindie_ha.cluster.fleets import BrakedSince, Fleet
+from mindie_ha.cluster.indexes import Index, Versions
+from mindie_ha.cluster.slim import (
+    MODELS,
+    SlimAscendJob,
+    SlimConfigMap,
+    SlimNode,
+    SlimObject,
+    SlimPod,
+    SlimPodGroup,
+    decode_json,
+    slim,
+)
+from mindie_ha.cluster.sources import RINGS_PREFIX, SOURCE_OF_FAMILY, Source, family_of
+from mindie_ha.kit.clock import Clock
+from mindie_ha.model.errors import InputError
+from mindie_ha.model.faults import Fault
+from mindie_ha.model.ids import ObjectKey, ScopeKey, ScopeKind, node_key
+from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
+from mindie_ha.model.nodes import Node
+from mindie_ha.model.pods import Pod, PodPhase
+from mindie_ha.model.recoveries import Frozen
+from mindie_ha.model.settings import Settings
+from mindie_ha.model.views import FleetView, NodeView, ScopeView, TableView, WorkloadView
+from mindie_ha.model.workloads import PodGroup, RingsConfig, Workload
+
+LedgerT = TypeVar("LedgerT", bound=Frozen)
+Listener = Callable[[frozenset[ScopeKey], bool], None]  # (scopes to look at again, urgent)
+FOREVER = 1 << 62  # UIDs never come back
+
+
+class CollectFaults(Protocol):
+    """All faults that hit one workload, from facts alone."""
+
+    def __call__(
+        self,
+        workload: Workload,
+        *,
+        pods: tuple[Pod, ...],
+        nodes: Mapping[str, NodeView],
+        ledger: WorkloadLedger,
+        now_s: float,
+    ) -> tuple[Fault, ...]:
+        """In a stable order."""
+        ...
+
+
+class Store:
+    """See the module. `listener` is told synchronously which scopes a change touches."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        settings: Settings,
+        parse_report: ParseReport,
+        collect_faults: CollectFaults,
+        braked_since: BrakedSince,
+        listener: Listener,
+    ) -> None:
+        self._clock = clock
+        self._settings = settings
+        self._collect_faults = collect_faults
+        self._listener = listener
+        self._maps = ConfigMaps(parse_report=parse_report)
+        self._fleet = Fleet(settings.brakes, braked_since=braked_since)
+        self._versions: Versions[tuple[str, ObjectKey]] = Versions()
+        self._workloads: dict[str, Workload] = {}  # by UID
+        self._uid_of: dict[ObjectKey, str] = {}
+        self._by_scope: Index[ScopeKey, str] = Index()
+        self._by_job_id: Index[str, str] = Index()
+        self._by_table_map: Index[ObjectKey, str] = Index()
+        self._pods: dict[ObjectKey, Pod] = {}
+        self._by_owner: Index[str, ObjectKey] = Index()
+        self._by_node: Index[str, ObjectKey] = Index()
+        self._by_ip: Index[str, ObjectKey] = Index()
+        self._nodes: dict[str, Node] = {}
+        self._podgroups: dict[ObjectKey, PodGroup] = {}
+        self._refused: dict[tuple[str, ObjectKey], str] = {}
+
+    # -- what comes in -------------------------------------------------------------------------------
+
+    def on_change(
+        self, source: Source, key: ObjectKey, old: SlimObject | None, new: SlimObject | None
+    ) -> None:
+        """An informer's callback."""
+        self._refused.pop((source.name, key), None)
+        item = new if new is not None else old
+        if isinstance(item, SlimConfigMap) and SOURCE_OF_FAMILY.get(family_of(item)) is not source:
+            if new is None or old is None or SOURCE_OF_FAMILY.get(family_of(old)) is not source:
+                return  # it counts for another selection, or for none
+            self.remove(old)  # its label changed: what it was is gone
+        elif new is not None:
+            self.apply(new)
+        elif old is not None:
+            self.remove(old)
+
+    def on_refused(self, source: Source, key: ObjectKey | None, error: InputError) -> None:
+        """An informer could not read an object; what was known of it stays."""
+        if key is not None:
+            self._refused[(source.name, key)] = str(error)
+
+    def apply(self, item: SlimObject, *, from_watch: bool = True) -> frozenset[ScopeKey]:
+        """An object as it is now; returns the scopes that it touches (and tells the listener)."""
+        if not self._versions.admit((_kind(item), item.key), item, from_watch=from_watch):
+            return frozenset()
+        match item:
+            case SlimPod():
+                touched = self._put_pod(convert.pod(item))
+            case SlimNode():
+                touched = self._put_node(item)
+            case SlimAscendJob():
+                touched = self._put_workload(convert.workload(item))
+            case SlimPodGroup():
+                touched = self._put_podgroup(convert.podgroup(item))
+            case SlimConfigMap():
+                touched = self._maps.put(item, now_s=self._clock.wall())
+            case _:
+                return frozenset()
+        return self._tell(touched)
+
+    def remove(self, item: SlimObject) -> frozenset[ScopeKey]:
+        """An object is gone; returns the scopes that it touched."""
+        last = item.version if isinstance(item, SlimConfigMap) else FOREVER
+        if not self._versions.end((_kind(item), item.key), item.metadata.uid, last):
+            return frozenset()
+        match item:
+            case SlimPod():
+                touched = self._drop_pod(item.key)
+            case SlimNode():
+                touched = self._drop_node(item.metadata.name)
+            case SlimAscendJob():
+                touched = self._drop_workload(item.metadata.uid)
+            case SlimPodGroup():
+                group = self._podgroups.pop(item.key, None)
+                touched = self._podgroup_touch(group) if group else nothing()
+            case SlimConfigMap():
+                touched = self._maps.drop(item, now_s=self._clock.wall())
+            case _:
+                return frozenset()
+        return self._tell(touched)
+
+    def apply_response(self, body: bytes) -> frozenset[ScopeKey]:
+        """The answer to a write of ours; anything unknown, malformed or older is ignored."""
+        try:
+            content = decode_json(body, where="answer to a write")
+            kind = content.get("kind")
+            model = MODELS.get(kind) if isinstance(kind, str) else None
+            if model is None:
+                return frozenset()
+            item = slim(content, model, kind=str(kind))
+        except InputError:
+            return frozenset()  # the watch brings it, and says what is wrong with it
+        if isinstance(item, SlimConfigMap) and family_of(item) not in SOURCE_OF_FAMILY:
+            return frozenset()
+        return self.apply(item, from_watch=False)
+
+    # -- what goes out -------------------------------------------------------------------------------
+
+    def view(
+        self, scope: ScopeKey, *, now_s: float, subscribers: int = 0, handed_to_all: bool = True
+    ) -> ScopeView | None:
+        """The planner's snapshot of a service or job; None where nothing is known of it."""
+        workloads = [self._workloads[uid] for uid in self._by_scope.of(scope)]
+        orphans = self.orphan_rings(scope)
+        table = self._table(scope, subscribers, handed_to_all)
+        if not workloads and not orphans and (table is None or not table.ledger.generation):
+            return None
+        views: list[WorkloadView] = []
+        nodes: dict[str, NodeView] = {}
+        for workload in sorted(workloads, key=lambda one: one.key):
+            view, own = self._workload_view(workload, now_s)
+            views.append(view)
+            nodes.update(own)
+        return ScopeView(
+            scope=scope,
+            workloads=tuple(views),
+            nodes=nodes,
+            fleet=self.fleet(now_s=now_s),
+            table=table,
+            orphan_rings=orphans,
+        )
+
+    def node_view(self, name: str, *, now_s: float) -> NodeView:
+        """Everything known of a node; one that does not exist says so."""
+        entry = self._maps.ledger(documents.node_ledger_key(self._settings.cluster.namespace, name))
+        ledger, error = _read(entry, NodeLedger)
+        return NodeView(
+            node=self._nodes.get(name) or Node(name=name, exists=False, ready=False),
+            report=self._maps.reports.get(name),
+            listed=self._maps.listings.of(name, now_s=now_s),
+            ledger=ledger,
+            ledger_error=error,
+        )
+
+    def fleet(self, *, now_s: float) -> FleetView:
+        """The summary of all nodes."""
+        return self._fleet.view(now_s=now_s, open_recoveries=len(self._maps.recovering))
+
+    def scopes(self) -> frozenset[ScopeKey]:
+        """Every service and job that is known, for a full look after start."""
+        return frozenset(self._by_scope) | {key for key in self._maps.rings_by_service if key.name}
+
+    def node_names(self) -> frozenset[str]:
+        """Every node that exists or that a node ledger names."""
+        ledgers = (entry.ledger for entry in self._maps.ledgers.values())
+        return frozenset(self._nodes) | {one.node for one in ledgers if isinstance(one, NodeLedger)}
+
+    def workload(self, key: ObjectKey) -> Workload | None:
+        """A workload by namespace and name."""
+        return self._workloads.get(self._uid_of.get(key, ""))
+
+    def pod(self, key: ObjectKey) -> Pod | None:
+        """A pod by namespace and name."""
+        return self._pods.get(key)
+
+    def pods_of(self, owner_uid: str) -> tuple[Pod, ...]:
+        """All pod objects of an owner, by rank, then name."""
+        found = [self._pods[key] for key in self._by_owner.of(owner_uid)]
+        return tuple(sorted(found, key=_by_rank))
+
+    def pods_by_ip(self, ip: str) -> tuple[Pod, ...]:
+        """The pods that have an address; several on a host network."""
+        return tuple(self._pods[key] for key in self._by_ip.of(ip))
+
+    def pods_on(self, node: str) -> tuple[Pod, ...]:
+        """The pods that are bound to a node."""
+        return tuple(self._pods[key] for key in self._by_node.of(node))
+
+    def podgroup(self, key: ObjectKey) -> PodGroup | None:
+        """A PodGroup by namespace and name."""
+        return self._podgroups.get(key)
+
+    def namespaces_of(self, job_id: str) -> tuple[str, ...]:
+        """The namespaces that use a jobID; more than one is a clash on the wire."""
+        return tuple(sorted({self._workloads[uid].key.namespace for uid in self._by_job_id.of(job_id)}))
+
+    def ledger_entry(self, key: ObjectKey) -> LedgerEntry | None:
+        """A ledger with its resourceVersion, by the key of its ConfigMap."""
+        return self._maps.ledger(key)
+
+    def retries_map(self) -> SlimConfigMap | None:
+        """The ConfigMap with `remain-retry-times` as last seen."""
+        return self._maps.retries_map
+
+    def problems(self) -> dict[str, str]:
+        """Malformed objects and unreadable ledgers, for people: object -> what is wrong."""
+        refused = {f"{source} {key}": text for (source, key), text in self._refused.items()}
+        return refused | {f"configmap {key}": text for key, text in self._maps.problems.items()}
+
+    def orphan_rings(self, scope: ScopeKey) -> tuple[RingsConfig, ...]:
+        """Instance tables of a service whose AscendJob is gone."""
+        rings = [self._maps.rings[key] for key in self._maps.rings_by_service.of(scope)]
+        return tuple(sorted((one for one in rings if self._owner_of(one) is None), key=lambda one: one.key))
+
+    # -- building views ------------------------------------------------------------------------------
+
+    def _workload_view(self, workload: Workload, now_s: float) -> tuple[WorkloadView, dict[str, NodeView]]:
+        pods = self.pods_of(workload.uid)
+        ledger, error = self._workload_ledger(workload)
+        names = {pod.node for pod in pods if pod.node}
+        if ledger.recovery is not None:
+            recovery = ledger.recovery
+            names |= {target.node for target in recovery.targets} | {recovery.intent.node}
+        nodes = {name: self.node_view(name, now_s=now_s) for name in sorted(names) if name}
+        rings = self._maps.rings.get(ObjectKey(workload.key.namespace, RINGS_PREFIX + workload.key.name))
+        entry = f"{workload.key}-{workload.uid}"
+        view = WorkloadView(
+            workload=workload,
+            pods=pods,
+            ledger=ledger,
+            ledger_error=error,
+            podgroup=self._podgroups.get(workload.podgroup),
+            rings=rings,
+            faults=self._collect_faults(workload, pods=pods, nodes=nodes, ledger=ledger, now_s=now_s),
+            retry_times=self._maps.retries.get(entry),
+        )
+        return view, nodes
+
+    def _workload_ledger(self, workload: Workload) -> tuple[WorkloadLedger, str]:
+        fresh = WorkloadLedger(workload=f"{workload.kind}/{workload.key}", workload_uid=workload.uid)
+        entry = self._maps.ledger(documents.workload_ledger_key(workload))
+        if entry is None or (entry.owner_uid and entry.owner_uid != workload.uid):
+            return fresh, ""  # none, or that of an earlier object of this name
+        ledger, error = _read(entry, WorkloadLedger)
+        if ledger is not None and ledger.workload_uid != workload.uid:
+            return fresh, ""
+        return ledger or fresh, error
+
+    def _table(self, scope: ScopeKey, subscribers: int, handed_to_all: bool) -> TableView | None:
+        if scope.kind is not ScopeKind.SERVICE:
+            return None
+        entry = self._maps.ledger(documents.service_ledger_key(scope.namespace, scope.name))
+        ledger, error = _read(entry, ServiceLedger)
+        if ledger is not None and (ledger.namespace, ledger.job_id) != (scope.namespace, scope.name):
+            ledger, error = None, f"ConfigMap {entry.key if entry else ''} is the ledger of another service"
+        shared: set[ScopeKey] = set()
+        for uid in self._by_scope.of(scope):
+            shared.update(self._sharers(self._workloads[uid]))
+        return TableView(
+            ledger=ledger or ServiceLedger(namespace=scope.namespace, job_id=scope.name),
+            ledger_error=error,
+            subscribers=subscribers,
+            handed_to_all=handed_to_all,
+            shared_with=tuple(str(key) for key in sorted(shared - {scope})),
+        )
+
+    def _sharers(self, workload: Workload) -> set[ScopeKey]:
+        if not workload.table_config_map:
+            return set()
+        uids = self._by_table_map.of(ObjectKey(workload.key.namespace, workload.table_config_map))
+        scopes = {self._workloads[uid].scope for uid in uids}
+        return {scope for scope in scopes if scope.kind is ScopeKind.SERVICE}
+
+    def _owner_of(self, rings: RingsConfig) -> Workload | None:
+        return self.workload(ObjectKey(rings.key.namespace, rings.key.name.removeprefix(RINGS_PREFIX)))
+
+    # -- one kind each -------------------------------------------------------------------------------
+
+    def _put_pod(self, pod: Pod) -> Touched:
+        old = self._pods.get(pod.key)
+        if old == pod:
+            return nothing()
+        touched = self._drop_pod(pod.key) if old is not None else nothing()
+        self._pods[pod.key] = pod
+        self._by_owner.add(pod.owner_uid, pod.key)
+        self._by_node.add(pod.node, pod.key)
+        self._by_ip.add(pod.ip, pod.key)
+        touched.scopes |= self._scopes_of_owner(pod.owner_uid)
+        touched.urgent = pod.phase is PodPhase.FAILED or bool(pod.waiting_reason) or pod.terminating
+        return touched
+
+    def _drop_pod(self, key: ObjectKey) -> Touched:
+        pod = self._pods.pop(key, None)
+        if pod is None:
+            return nothing()
+        self._by_owner.discard(pod.owner_uid, key)
+        self._by_node.discard(pod.node, key)
+        self._by_ip.discard(pod.ip, key)
+        return Touched(self._scopes_of_owner(pod.owner_uid), set(), urgent=True)
+
+    def _put_node(self, item: SlimNode) -> Touched:
+        now_s = self._clock.wall()
+        name = item.metadata.name
+        old = self._nodes.get(name)
+        same = old is not None and old.uid == item.metadata.uid
+        since_s = old.not_ready_since_s if same and old is not None else None
+        node = convert.node(item, not_ready_since_s=now_s if since_s is None else since_s)
+        self._nodes[name] = node
+        lost_s = node.not_ready_since_s or now_s
+        if old is None:  # first sight: the server knows since when
+            told = next((one for one in item.status.conditions if one.type == "Ready"), None)
+            lost_s = min(now_s, (told.last_transition_time if told else None) or now_s)
+        self._fleet.put(name, ready=node.ready, since_s=lost_s, now_s=now_s)
+        if old is not None and replace(node, resource_version=old.resource_version) == old:
+            return nothing()  # a heartbeat
+        return Touched(set(), {name}, urgent=not node.ready)
+
+    def _drop_node(self, name: str) -> Touched:
+        self._nodes.pop(name, None)
+        self._fleet.remove(name, now_s=self._clock.wall())
+        return Touched(set(), {name}, urgent=True)
+
+    def _put_workload(self, workload: Workload) -> Touched:
+        old = self._workloads.get(workload.uid)
+        if old == workload:
+            return nothing()
+        touched = self._drop_workload(workload.uid)
+        self._workloads[workload.uid] = workload
+        self._uid_of[workload.key] = workload.uid
+        self._by_scope.add(workload.scope, workload.uid)
+        if workload.job_id:
+            self._by_job_id.add(workload.job_id, workload.uid)
+        if workload.table_config_map:
+            self._by_table_map.add(ObjectKey(workload.key.namespace, workload.table_config_map), workload.uid)
+        touched.scopes |= {workload.scope} | self._sharers(workload)
+        touched.urgent = workload.failed
+        return touched
+
+    def _drop_workload(self, uid: str) -> Touched:
+        workload = self._workloads.get(uid)
+        if workload is None:
+            return nothing()
+        sharers = self._sharers(workload)
+        del self._workloads[uid]
+        if self._uid_of.get(workload.key) == uid:
+            del self._uid_of[workload.key]
+        self._by_scope.discard(workload.scope, uid)
+        self._by_job_id.discard(workload.job_id, uid)
+        self._by_table_map.discard(ObjectKey(workload.key.namespace, workload.table_config_map), uid)
+        return Touched({workload.scope} | sharers, set())
+
+    def _put_podgroup(self, group: PodGroup) -> Touched:
+        old = self._podgroups.get(group.key)
+        self._podgroups[group.key] = group
+        if old is not None and replace(group, resource_version=old.resource_version) == old:
+            return nothing()
+        return self._podgroup_touch(group)
+
+    def _podgroup_touch(self, group: PodGroup) -> Touched:
+        uid = group.key.name[-36:]  # "<job>-<job uid>"
+        return Touched(self._scopes_of_owner(uid), set())
+
+    # -- whom it concerns ----------------------------------------------------------------------------
+
+    def _scopes_of_owner(self, uid: str) -> set[ScopeKey]:
+        workload = self._workloads.get(uid)
+        return {workload.scope} if workload is not None else set()
+
+    def _tell(self, touched: Touched) -> frozenset[ScopeKey]:
+        scopes = set(touched.scopes)
+        for job in touched.jobs:
+            workload = self.workload(job)
+            if workload is not None:
+                scopes.add(workload.scope)
+        for node in touched.nodes:
+            scopes.add(node_key(node))
+            for key in self._by_node.of(node):
+                scopes |= self._scopes_of_owner(self._pods[key].owner_uid)
+        found = frozenset(scopes)
+        if found:
+            self._listener(found, touched.urgent)
+        return found
+
+
+def _read(entry: LedgerEntry | None, model: type[LedgerT]) -> tuple[LedgerT | None, str]:
+    if entry is None:
+        return None, ""
+    if isinstance(entry.ledger, model):
+        return entry.ledger, ""
+    return None, entry.error or f"ConfigMap {entry.key} is no {model.__name__}"
+
+
+def _kind(item: SlimObject) -> str:
+    return type(item).__name__
+
+
+def _by_rank(pod: Pod) -> tuple[bool, int, ObjectKey]:
+    return (pod.rank is None, pod.rank or 0, pod.key)
+
+
+__all__ = ["CollectFaults", "Listener", "Store"]
