@@ -89,7 +89,7 @@ def server_options(settings: ServerSettings) -> tuple[tuple[str, int], ...]:
         ("grpc.keepalive_time_ms", round(settings.keepalive_s * 1000)),
         ("grpc.keepalive_timeout_ms", round(settings.keepalive_timeout_s * 1000)),
         ("grpc.keepalive_permit_without_calls", 1),
-        ("grpc.http2.min_recv_ping_interval_without_data_ms", round(settings.min_client_ping_s * 1000)),
+        ("grpc.http2.min_ping_interval_without_data_ms", round(settings.min_client_ping_s * 1000)),
         # Two processes on one port would each get half of the clients.
         ("grpc.so_reuseport", 0),
     )

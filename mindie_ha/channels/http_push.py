@@ -66,8 +66,8 @@ class HttpPush:
                 return await _judge(response)
         except TimeoutError as error:
             return Outcome("failed", str(error) or f"no answer within {_TIMEOUT.total:g} s")
-        except aiohttp.InvalidURL as error:
-            return Outcome("refused", f"not a URL: {error}; correct the push target")
+        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
+            return Outcome("refused", f"not an http URL: {error}; correct the push target")
         except (aiohttp.ClientError, OSError) as error:
             return Outcome("failed", f"{type(error).__name__}: {error}")
         except ValueError as error:
