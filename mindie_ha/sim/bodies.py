@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import yaml
 
+from mindie_ha.sim import protobuf
 from mindie_ha.sim.kinds import Route
 from mindie_ha.sim.metadata import check_types
 from mindie_ha.sim.statuses import Object, StatusError, bad_request, unsupported_media
@@ -44,8 +45,10 @@ def decode(raw: bytes, content_type: str) -> Any:
     kind = media_type(content_type)
     if kind in (YAML, APPLY, "text/yaml"):
         return _decode_yaml(raw)
-    if kind.endswith(("protobuf", "cbor")):
-        raise unsupported_media((JSON, YAML))
+    if kind == protobuf.MEDIA_TYPE:
+        return _decode_protobuf(raw)
+    if kind.endswith("cbor"):
+        raise unsupported_media((JSON, YAML, protobuf.MEDIA_TYPE))
     try:
         value = orjson.loads(raw)
     except ValueError as error:
@@ -53,6 +56,13 @@ def decode(raw: bytes, content_type: str) -> Any:
     if b"null" in raw or raw.count(b"[") + raw.count(b"{") > _DEPTH:
         value = _clean(value, 0)
     return value
+
+
+def _decode_protobuf(raw: bytes) -> Any:
+    try:
+        return protobuf.decode(raw)
+    except protobuf.ProtobufError as error:
+        raise bad_request(str(error)) from None
 
 
 def _decode_yaml(raw: bytes) -> Any:
