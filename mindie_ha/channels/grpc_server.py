@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -51,21 +52,38 @@ class Dispatcher:
         self._passthrough = passthrough
         self._rates = rates
         self._request_timeout_s = request_timeout_s
+        self._open_calls = 0
+        self._none_open = asyncio.Event()
+        self._none_open.set()
 
     def service(self, details: CallDetails) -> Any:
         """The handler of one call; there is one for every method name."""
         method = details.method
 
         async def serve(requests: Requests, context: RpcContext) -> None:
-            if not self._rates.allow(method):
-                await context.abort(grpc.StatusCode.UNKNOWN, f"qps exceeded, method={method}")
-            route = self._routes.get(method)
-            if route is None:
-                await self._passthrough.forward(method, requests, context)
-            else:
-                await route(await self._first(requests, context), context)
+            self._open_calls += 1
+            self._none_open.clear()
+            try:
+                await self._serve(method, requests, context)
+            finally:
+                self._open_calls -= 1
+                if not self._open_calls:
+                    self._none_open.set()
 
         return grpc.stream_stream_rpc_method_handler(serve)
+
+    async def none_open(self) -> None:
+        """Wait until no servicer runs any more."""
+        await self._none_open.wait()
+
+    async def _serve(self, method: str, requests: Requests, context: RpcContext) -> None:
+        if not self._rates.allow(method):
+            await context.abort(grpc.StatusCode.UNKNOWN, f"qps exceeded, method={method}")
+        route = self._routes.get(method)
+        if route is None:
+            await self._passthrough.forward(method, requests, context)
+        else:
+            await route(await self._first(requests, context), context)
 
     async def _first(self, requests: Requests, context: RpcContext) -> bytes:
         try:
@@ -120,14 +138,14 @@ class GrpcServer:
         rates = UnaryRates(
             unary_per_s=settings.unary_rate_per_s, health_per_s=settings.health_rate_per_s, clock=clock
         )
-        dispatcher = Dispatcher(
+        self._dispatcher = Dispatcher(
             {**config.routes(), **fault.routes()},
             passthrough=passthrough,
             rates=rates,
             request_timeout_s=settings.request_timeout_s,
         )
         self._server = aio.server(options=server_options(settings))
-        self._server.add_generic_rpc_handlers((dispatcher,))
+        self._server.add_generic_rpc_handlers((self._dispatcher,))
         self.port = 0
 
     async def start(self) -> int:
@@ -151,6 +169,10 @@ class GrpcServer:
         """End our streams, give the rest `stop_grace_s`, then cut it."""
         self._mailboxes.close()
         await self._server.stop(self._settings.stop_grace_s)
+        # grpc returns before the servicers that it cut off have ended.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.stop_grace_s):
+                await self._dispatcher.none_open()
         await self._passthrough.close()
 
 

@@ -1,6 +1,6 @@
 """Who is subscribed to which tables, and the newest table of every service.
 
-* Register never pre-empts and outlives streams; any number of subscribers per job; each has its own
+* Register ends nobody's stream and outlives its own; any number of subscribers per job; each has its own
   latest-value mailbox and gets the current table at once when it subscribes.
 * Which service a subscriber belongs to is asked again before every hand-over, because a jobID can appear
   in a second namespace while the stream is open. While nobody can say, the stream stays open and empty.
