@@ -69,6 +69,7 @@ class WriteOptions:
     manager: str = "unknown"
     force: bool = False
     strict: bool = False
+    named: bool = False  # the client gave the manager itself
 
     @classmethod
     def read(cls, query: Mapping[str, str], user_agent: str) -> WriteOptions:
@@ -78,7 +79,8 @@ class WriteOptions:
             raise bad_request(f'Invalid value: ["{dry_run}"]: supported values: "All"')
         manager = query.get("fieldManager") or user_agent.split("/", 1)[0] or "unknown"
         force = query.get("force", "").lower() in ("true", "1")
-        return cls(bool(dry_run), manager[:128], force, query.get("fieldValidation") == "Strict")
+        strict = query.get("fieldValidation") == "Strict"
+        return cls(bool(dry_run), manager[:128], force, strict, bool(query.get("fieldManager")))
 
 
 NO_OPTIONS = WriteOptions()

@@ -151,7 +151,7 @@ def strategic_merge_patch(target: Object, patch: Any, *, parent: str = "") -> Ob
     for key, order in patch.items():
         field = key.partition("/")[2]
         if key.startswith("$setElementOrder/") and isinstance(merged.get(field), list):
-            merged[field] = _ordered(merged[field], order, _merge_key(field, parent))
+            merged[field] = _ordered(merged[field], order, merge_key(field, parent))
     return merged
 
 
@@ -162,12 +162,13 @@ def _merge_field(merged: Object, key: str, value: Any, parent: str) -> None:
         present = merged.get(key)
         merged[key] = strategic_merge_patch(present if isinstance(present, dict) else {}, value, parent=key)
     elif isinstance(value, list):
-        merged[key] = _merge_list(merged.get(key) or [], value, key, _merge_key(key, parent))
+        merged[key] = _merge_list(merged.get(key) or [], value, key, merge_key(key, parent))
     else:
         merged[key] = value
 
 
-def _merge_key(field: str, parent: str) -> str | None:
+def merge_key(field: str, parent: str) -> str | None:
+    """By which member the items of a list merge; None for a list that is replaced whole."""
     if field == "ports":  # those of a Service, of a container, of Endpoints (atomic)
         return {"spec": "port", "containers": "containerPort", "initContainers": "containerPort"}.get(parent)
     return MERGE_KEYS.get(field)

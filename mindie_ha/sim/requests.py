@@ -2,7 +2,8 @@
 
 The server core answers `ApiRequest` with `ApiResponse`; the aiohttp edge and the in-memory transport
 are thin adapters around `Exchange`. A watch answers with `stream` instead of `body`: chunks of
-newline-delimited JSON; closing the iterator ends the watch.
+newline-delimited JSON; closing the iterator ends the watch. A connection that breaks, before the answer or
+in the middle of a stream, is a ConnectionError.
 """
 
 from __future__ import annotations

@@ -18,8 +18,9 @@ from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.sim import crds, deletions, reading, subresources, writing
 from mindie_ha.sim.audits import ENTRIES, AuditEntry
-from mindie_ha.sim.bodies import decode
+from mindie_ha.sim.bodies import APPLY, decode, media_type
 from mindie_ha.sim.core import NAMESPACES, NO_OPTIONS, Core, WriteOptions
+from mindie_ha.sim.disturbances import Disturbances
 from mindie_ha.sim.documents import Documents
 from mindie_ha.sim.garbage import GarbageCollector
 from mindie_ha.sim.kinds import Kinds, Route
@@ -66,6 +67,9 @@ class ApiServer:
             documents=Documents() if documents is None else documents,
         )
         self.audit: deque[AuditEntry] = deque(maxlen=ENTRIES)
+        self.disturbances = Disturbances(
+            clock=clock, entropy=entropy.child("disturbances"), store=store, hub=self.core.hub
+        )
         self.garbage = GarbageCollector(self.core)
         crds.install(self.core)
         for name in NAMES_FROM_THE_START:
@@ -93,9 +97,14 @@ class ApiServer:
             return _json(201, orjson.dumps(subresources.review(subresources.REVIEWS[path], body)))
         if route is None:
             return self._document(path, request)
-        if request.method in ("GET", "HEAD"):
-            return await self._read(route, request)
-        return await self._write(route, request)
+        rule = self.disturbances.choose(route, request)
+        if rule and not rule.applied:
+            await self.disturbances.strike(rule)
+        reads = request.method in ("GET", "HEAD")
+        response = await (self._read if reads else self._write)(route, request)
+        if rule and rule.applied:
+            await self.disturbances.strike(rule)
+        return response
 
     async def _read(self, route: Route, request: ApiRequest) -> ApiResponse:
         if request.query.get("watch", "").lower() in ("true", "1") and not route.name:
@@ -149,6 +158,11 @@ class ApiServer:
                 stored = writing.update(core, route, decode(request.body, content_type), options)
                 return self._stored(200, route, request, stored)
             case "PATCH" if route.name and route.subresource in allowed:
+                if media_type(content_type) == APPLY:
+                    stored, new = writing.apply(core, route, request.body, options)
+                    if new and route.resource is crds.CRDS and not options.dry_run:
+                        stored = crds.establish(core, stored)
+                    return self._stored(201 if new else 200, route, request, stored)
                 stored = writing.patch(core, route, content_type, request.body, options)
                 return self._stored(200, route, request, stored)
             case "DELETE" if not route.subresource and (route.namespace or not route.resource.namespaced):

@@ -54,6 +54,7 @@ class Watcher:
     lines: deque[bytes] = field(default_factory=deque)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     cut: bool = False
+    broken: bool = False
     silent_until_s: float = float("-inf")
 
     def offer(self, change: Change) -> None:
@@ -71,9 +72,10 @@ class Watcher:
         self.wake.set()
 
     def end(self, *, mid_line: bool = False) -> None:
-        """End the stream after what is buffered; `mid_line` leaves half an event as the last bytes."""
+        """End the stream after what is buffered; `mid_line` breaks it within an event."""
         if mid_line:
             self.lines.append(b'{"type":"MODIFIED","object":{"kind":"')
+        self.broken = mid_line
         self.cut = True
         self.wake.set()
 
@@ -138,6 +140,8 @@ class WatchHub:
                 watcher.lines.clear()
                 watcher.limit = self._buffer
                 yield chunk
+            elif watcher.broken:
+                raise ConnectionResetError("the connection of a watch broke")
             elif watcher.cut or now_s >= schedule.end_s:
                 return
             elif schedule.bookmark_due(now_s, self._store.version) and not silent:

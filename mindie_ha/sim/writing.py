@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mindie_ha.sim import apply as apply_rules
 from mindie_ha.sim import strategies
-from mindie_ha.sim.bodies import check_object, decode_patch, media_type
+from mindie_ha.sim.bodies import APPLY, check_object, decode, decode_patch, media_type
 from mindie_ha.sim.core import NAMESPACES, Core, WriteOptions, precondition_failure, same
 from mindie_ha.sim.kinds import Route
 from mindie_ha.sim.metadata import check_values
+from mindie_ha.sim.ownership import fields_of
 from mindie_ha.sim.patches import json_patch, merge_patch, strategic_merge_patch
 from mindie_ha.sim.resources import Resource
 from mindie_ha.sim.statuses import (
@@ -45,7 +47,9 @@ _KEPT = (
 )
 
 
-def create(core: Core, route: Route, body: Any, options: WriteOptions) -> Stored:
+def create(
+    core: Core, route: Route, body: Any, options: WriteOptions, *, managed: list[Object] | None = None
+) -> Stored:
     """Store a new object; raises StatusError 400, 404 (namespace), 409, 422."""
     resource = route.resource
     obj = _decoded(core, route, body, options)
@@ -61,6 +65,8 @@ def create(core: Core, route: Route, body: Any, options: WriteOptions) -> Stored
         meta.pop(field, None)
     meta["uid"] = core.entropy.uuid()
     meta["creationTimestamp"] = core.now_text()
+    if managed:
+        meta["managedFields"] = managed
     strategies.prepare_create(obj, resource)
     core.check(resource, obj, [*check_values(obj, resource), *strategies.check_size(obj, resource)])
     if options.dry_run:
@@ -113,6 +119,31 @@ def patch(core: Core, route: Route, content_type: str, raw: bytes, options: Writ
     return commit(core, route, old, _decoded(core, route, patched, options), options)
 
 
+def apply(core: Core, route: Route, raw: bytes, options: WriteOptions) -> tuple[Stored, bool]:
+    """Server-side apply: the object, and whether it is new; raises StatusError 400, 404, 409, 422."""
+    resource = route.resource
+    if not options.named:
+        raise bad_request('PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value')
+    applied = _decoded(core, route, decode(raw, APPLY), options)
+    if applied["metadata"].get("managedFields"):
+        raise bad_request("metadata.managedFields must be nil")
+    manager = (options.manager, "Apply", route.subresource)
+    stored = core.store.get(resource, route.namespace, route.name)
+    if stored is None:
+        if route.subresource:
+            raise not_found(resource, route.name)
+        applied["metadata"].pop("uid", None)
+        owners: apply_rules.Owners = {manager: set(fields_of(applied, custom=resource.custom))}
+        managed = apply_rules.managed_fields(
+            owners, None, api_version=resource.api_version, now=core.now_text()
+        )
+        return create(core, route, applied, options, managed=managed), True
+    merged, owners = apply_rules.merge(stored.thaw(), applied, resource, manager=manager, force=options.force)
+    if not applied["metadata"].get("resourceVersion"):
+        merged["metadata"].pop("resourceVersion", None)
+    return commit(core, route, stored, merged, options, owners=owners), False
+
+
 def _method(resource: Resource, kind: str) -> Callable[[Any, Any], Any]:
     methods: dict[str, Callable[[Any, Any], Any]] = {JSON_PATCH: json_patch, MERGE_PATCH: merge_patch}
     if not resource.custom:
@@ -122,7 +153,15 @@ def _method(resource: Resource, kind: str) -> Callable[[Any, Any], Any]:
     return methods[kind]
 
 
-def commit(core: Core, route: Route, old: Stored, new: Object, options: WriteOptions) -> Stored:
+def commit(
+    core: Core,
+    route: Route,
+    old: Stored,
+    new: Object,
+    options: WriteOptions,
+    *,
+    owners: apply_rules.Owners | None = None,
+) -> Stored:
     """Check `new` against `old` and store it; the one place where a version of an object is replaced."""
     resource = route.resource
     _check_preconditions(resource, old, new)
@@ -135,7 +174,14 @@ def commit(core: Core, route: Route, old: Stored, new: Object, options: WriteOpt
     strategies.prepare_update(new, old.obj, resource, route.subresource)
     meta = new["metadata"]
     meta["resourceVersion"] = before["resourceVersion"]
-    if same(old, new):
+    unchanged = same(old, new)
+    if owners is None and before.get("managedFields") and not unchanged:
+        owners = _moved_owners(route, old, new, options)
+    if owners is not None:
+        meta["managedFields"] = apply_rules.managed_fields(
+            owners, old.obj, api_version=resource.api_version, now=core.now_text()
+        )
+    if unchanged and meta.get("managedFields") == before.get("managedFields"):
         return old
     causes = [*check_values(new, resource), *strategies.check_size(new, resource)]
     core.check(resource, new, [*causes, *strategies.check_update(new, old.obj, resource)])
@@ -145,6 +191,11 @@ def commit(core: Core, route: Route, old: Stored, new: Object, options: WriteOpt
     if _gone(resource, meta):
         return core.store.remove(resource, route.namespace, route.name, final=new)
     return core.store.put(resource, new)
+
+
+def _moved_owners(route: Route, old: Stored, new: Object, options: WriteOptions) -> apply_rules.Owners:
+    manager = (options.manager, "Update", route.subresource)
+    return apply_rules.move(old.obj, new, route.resource, manager=manager)
 
 
 def _check_preconditions(resource: Resource, old: Stored, new: Object) -> None:

@@ -17,7 +17,7 @@ from mindie_ha.sim.server import ApiServer
 
 PODS = "/api/v1/namespaces/mindie/pods"
 MAPS = "/api/v1/namespaces/mindie/configmaps"
-JOBS = "/apis/mindxdl.gitee.com/v1/namespaces/mindie/ascendjobs"
+GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/mindie/podgroups"
 
 Object = dict[str, Any]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.sim.api.conftest import JOBS, MAPS, PODS, Api, config_map, pod
+from tests.sim.api.conftest import GROUPS, MAPS, PODS, Api, config_map, pod
 
 
 async def test_an_unbound_pod_goes_at_once(api: Api) -> None:
@@ -41,13 +41,13 @@ async def test_a_delete_of_another_uid_or_version_conflicts(api: Api) -> None:
 
 
 async def test_finalizers_hold_an_object_until_the_last_is_taken_away(api: Api) -> None:
-    await api.ok("POST", JOBS, {"metadata": {"name": "a", "finalizers": ["x/y"]}})
-    await api.ok("DELETE", f"{JOBS}/a")
-    assert "deletionTimestamp" in (await api.ok("GET", f"{JOBS}/a"))["metadata"]
-    code, status = await api.merge(f"{JOBS}/a", {"metadata": {"finalizers": ["x/y", "x/z"]}})
+    await api.ok("POST", GROUPS, {"metadata": {"name": "a", "finalizers": ["x/y"]}})
+    await api.ok("DELETE", f"{GROUPS}/a")
+    assert "deletionTimestamp" in (await api.ok("GET", f"{GROUPS}/a"))["metadata"]
+    code, status = await api.merge(f"{GROUPS}/a", {"metadata": {"finalizers": ["x/y", "x/z"]}})
     assert (code, status["reason"]) == (422, "Invalid")
-    await api.merge(f"{JOBS}/a", {"metadata": {"finalizers": None}})
-    assert (await api("GET", f"{JOBS}/a"))[0] == 404
+    await api.merge(f"{GROUPS}/a", {"metadata": {"finalizers": None}})
+    assert (await api("GET", f"{GROUPS}/a"))[0] == 404
 
 
 async def test_a_collection_is_deleted_by_selector(api: Api) -> None:

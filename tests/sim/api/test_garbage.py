@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.sim.api.conftest import JOBS, MAPS, PODS, Api, Object, pod
+from tests.sim.api.conftest import GROUPS, MAPS, PODS, Api, Object, pod
 
 pytestmark = pytest.mark.looptime
 
@@ -44,15 +44,15 @@ async def names(api: Api, path: str) -> list[str]:
 
 async def test_dependents_go_after_their_last_owner(api: Api) -> None:
     async with collecting(api):
-        jobs = [await api.ok("POST", JOBS, {"metadata": {"name": name}}) for name in ("j1", "j2")]
+        jobs = [await api.ok("POST", GROUPS, {"metadata": {"name": name}}) for name in ("j1", "j2")]
         await api.ok("POST", PODS, owned("one", jobs[0]))
         await api.ok("POST", PODS, owned("both", *jobs))
-        await api.ok("DELETE", f"{JOBS}/j1")
+        await api.ok("DELETE", f"{GROUPS}/j1")
         await asyncio.sleep(1)
         assert await names(api, PODS) == ["both"]
         left = (await api.ok("GET", f"{PODS}/both"))["metadata"]["ownerReferences"]
         assert [owner["name"] for owner in left] == ["j2"]
-        await api.ok("DELETE", f"{JOBS}/j2")
+        await api.ok("DELETE", f"{GROUPS}/j2")
         await asyncio.sleep(1)
         assert await names(api, PODS) == []
 
@@ -72,23 +72,23 @@ async def test_an_object_with_an_owner_that_never_was_goes_too(api: Api) -> None
 
 async def test_orphans_stay_without_their_owner(api: Api) -> None:
     async with collecting(api):
-        job = await api.ok("POST", JOBS, {"metadata": {"name": "j"}})
+        job = await api.ok("POST", GROUPS, {"metadata": {"name": "j"}})
         await api.ok("POST", PODS, owned("a", job))
-        await api.ok("DELETE", f"{JOBS}/j", {"propagationPolicy": "Orphan"})
+        await api.ok("DELETE", f"{GROUPS}/j", {"propagationPolicy": "Orphan"})
         await asyncio.sleep(1)
-        assert (await names(api, JOBS), await names(api, PODS)) == ([], ["a"])
+        assert (await names(api, GROUPS), await names(api, PODS)) == ([], ["a"])
 
 
 async def test_a_foreground_delete_waits_for_blocking_dependents(api: Api) -> None:
     async with collecting(api):
-        job = await api.ok("POST", JOBS, {"metadata": {"name": "j"}})
+        job = await api.ok("POST", GROUPS, {"metadata": {"name": "j"}})
         await api.ok("POST", PODS, owned("a", job, node="n1"))
-        await api.ok("DELETE", f"{JOBS}/j", {"propagationPolicy": "Foreground"})
+        await api.ok("DELETE", f"{GROUPS}/j", {"propagationPolicy": "Foreground"})
         await asyncio.sleep(1)
-        assert (await names(api, JOBS), await names(api, PODS)) == (["j"], ["a"])
+        assert (await names(api, GROUPS), await names(api, PODS)) == (["j"], ["a"])
         await api.ok("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0})
         await asyncio.sleep(1)
-        assert (await names(api, JOBS), await names(api, PODS)) == ([], [])
+        assert (await names(api, GROUPS), await names(api, PODS)) == ([], [])
 
 
 async def test_a_deleted_namespace_is_emptied_then_goes(api: Api) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from mindie_ha.sim.requests import ApiRequest
-from tests.sim.api.conftest import JOBS, MAPS, PODS, Api, config_map, pod
+from tests.sim.api.conftest import GROUPS, MAPS, PODS, Api, config_map, pod
 
 
 async def fill(api: Api) -> None:
@@ -51,10 +51,10 @@ async def test_a_bad_selection_is_400(api: Api, query: dict[str, str]) -> None:
 
 async def test_items_of_custom_kinds_alone_name_their_kind(api: Api) -> None:
     await api.ok("POST", MAPS, config_map("a"))
-    await api.ok("POST", JOBS, {"metadata": {"name": "a"}})
+    await api.ok("POST", GROUPS, {"metadata": {"name": "a"}})
     assert "kind" not in (await api.ok("GET", MAPS))["items"][0]
-    assert (await api.ok("GET", JOBS))["items"][0]["kind"] == "AscendJob"
-    assert (await api.ok("GET", JOBS))["kind"] == "AscendJobList"
+    assert (await api.ok("GET", GROUPS))["items"][0]["kind"] == "PodGroup"
+    assert (await api.ok("GET", GROUPS))["kind"] == "PodGroupList"
 
 
 async def test_pages_show_the_version_of_the_first(api: Api) -> None:

@@ -9,10 +9,10 @@ import pytest
 from mindie_ha.kit.clock import LoopClock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.sim.server import ApiServer
-from tests.sim.api.conftest import JOBS, MAPS, PODS, Api, Object, config_map, pod
+from tests.sim.api.conftest import GROUPS, MAPS, PODS, Api, Object, config_map, pod
 
 
-def job(name: str, **spec: object) -> Object:
+def group(name: str, **spec: object) -> Object:
     return {"metadata": {"name": name}, "spec": spec}
 
 
@@ -47,7 +47,7 @@ async def test_create_twice_is_already_exists(api: Api) -> None:
     ("path", "message"),
     [
         (f"{PODS}/x", 'pods "x" not found'),
-        (f"{JOBS}/x", 'ascendjobs.mindxdl.gitee.com "x" not found'),
+        (f"{GROUPS}/x", 'podgroups.scheduling.volcano.sh "x" not found'),
         ("/api/v1/namespaces/mindie/unknowns/x", "the server could not find the requested resource"),
     ],
     ids=["core", "group", "kind"],
@@ -82,19 +82,23 @@ async def test_an_update_that_changes_nothing_keeps_the_version(api: Api) -> Non
 
 
 async def test_an_update_of_a_custom_kind_needs_a_version(api: Api) -> None:
-    await api.ok("POST", JOBS, job("a"))
-    code, status = await api("PUT", f"{JOBS}/a", job("a"))
+    await api.ok("POST", GROUPS, group("a"))
+    code, status = await api("PUT", f"{GROUPS}/a", group("a"))
     assert (code, status["reason"]) == (422, "Invalid")
     assert status["details"]["causes"][0]["field"] == "metadata.resourceVersion"
 
 
 async def test_status_and_spec_are_written_through_their_own_paths(api: Api) -> None:
-    made = await api.ok("POST", JOBS, {**job("a", n=1), "status": {"phase": "Made"}})
+    made = await api.ok("POST", GROUPS, {**group("a", minMember=1), "status": {"phase": "Made"}})
     assert "status" not in made
-    _, main = await api.merge(f"{JOBS}/a", {"spec": {"n": 2}, "status": {"phase": "Main"}})
-    assert (main["spec"], "status" in main, main["metadata"]["generation"]) == ({"n": 2}, False, 2)
-    _, sub = await api.merge(f"{JOBS}/a/status", {"spec": {"n": 3}, "status": {"phase": "Sub"}})
-    assert (sub["spec"], sub["status"], sub["metadata"]["generation"]) == ({"n": 2}, {"phase": "Sub"}, 2)
+    _, main = await api.merge(f"{GROUPS}/a", {"spec": {"minMember": 2}, "status": {"phase": "Main"}})
+    assert (main["spec"], "status" in main, main["metadata"]["generation"]) == ({"minMember": 2}, False, 2)
+    _, sub = await api.merge(f"{GROUPS}/a/status", {"spec": {"minMember": 3}, "status": {"phase": "Sub"}})
+    assert (sub["spec"], sub["status"], sub["metadata"]["generation"]) == (
+        {"minMember": 2},
+        {"phase": "Sub"},
+        2,
+    )
 
 
 async def test_a_pod_starts_pending_and_its_spec_is_frozen(api: Api) -> None:
