@@ -15,6 +15,7 @@ from mindie_ha.kit.entropy import Entropy
 from mindie_ha.sim.documents import Documents
 from mindie_ha.sim.kinds import Kinds
 from mindie_ha.sim.resources import Resource
+from mindie_ha.sim.schemas import strict_error
 from mindie_ha.sim.statuses import FieldCause, Object, bad_request, invalid, not_found
 from mindie_ha.sim.storage import Store, Stored
 from mindie_ha.sim.watches import WatchHub
@@ -43,16 +44,16 @@ class Core:
             raise not_found(resource, name)
         return stored
 
-    def decode(self, resource: Resource, obj: Object, options: WriteOptions) -> None:
-        """Refuse JSON of the wrong types, and unknown fields where asked; raises StatusError 400."""
+    def decode(self, resource: Resource, obj: Object, options: WriteOptions) -> Object:
+        """The object as it is stored; StatusError 400 on wrong types, and on unknown fields where asked."""
         message = self.documents.decode_error(resource, obj)
         if message:
             raise bad_request(message)
         if options.strict:
             unknown = self.documents.unknown_fields(resource, obj)
             if unknown:
-                texts = ", ".join(f'unknown field "{path}"' for path in unknown)
-                raise bad_request(f"strict decoding error: {texts}")
+                raise bad_request(strict_error(resource, unknown))
+        return self.documents.canonical(resource, obj)
 
     def check(self, resource: Resource, obj: Object, causes: Sequence[FieldCause]) -> None:
         """Run validation; raises StatusError 422 with every cause."""

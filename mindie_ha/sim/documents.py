@@ -2,7 +2,7 @@
 
 Discovery, OpenAPI, table printing and validation are pure functions over the table of kinds; the core
 calls them through this record, so each can be exchanged in a test. The order in which a written object meets
-them is a real server's: types (400), unknown fields where asked for (400), rules (422).
+them is a real server's: types (400), unknown fields where asked for (400), the stored form, rules (422).
 """
 
 from __future__ import annotations
@@ -56,4 +56,5 @@ class Documents:
     openapi: OpenApiDocument = openapi.document
     decode_error: Callable[[Resource, Object], str | None] = schemas.decode_error
     unknown_fields: Callable[[Resource, Object], Sequence[str]] = schemas.unknown_fields
+    canonical: Callable[[Resource, Object], Object] = schemas.canonical
     validate: Callable[[Resource, Object], Sequence[FieldCause]] = schemas.validate

@@ -7,6 +7,7 @@ cause a broken rule). Names, labels and annotations of the object itself are the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from mindie_ha.sim import decoding, definitions, pod_rules, rules, structural
@@ -15,7 +16,7 @@ from mindie_ha.sim.statuses import Cause
 
 Object = dict[str, Any]
 
-__all__ = ["Cause", "decode_error", "prune", "unknown_fields", "validate"]
+__all__ = ["Cause", "canonical", "decode_error", "strict_error", "unknown_fields", "validate"]
 
 _META: definitions.Schema = {"$ref": definitions.REFERENCE + definitions.OBJECT_META}
 
@@ -38,15 +39,15 @@ def unknown_fields(resource: Resource, obj: Object) -> tuple[str, ...]:
     return tuple(structural.unknown(_full_schema(resource), obj, ""))
 
 
-def strict_error(resource: Resource, fields: tuple[str, ...]) -> str:
+def strict_error(resource: Resource, fields: Iterable[str]) -> str:
     """The message of the 400 for unknown fields under `fieldValidation=Strict`."""
     listed = ", ".join(f'unknown field "{field}"' for field in fields)
     return _refusal(resource, f"strict decoding error: {listed}")
 
 
-def prune(resource: Resource, obj: Object) -> Object:
-    """The object without the fields its schema does not know, which a server drops silently."""
-    kept: Object = structural.pruned(_full_schema(resource), obj)
+def canonical(resource: Resource, obj: Object) -> Object:
+    """The object as a server stores it: fields its schema does not know are dropped, quantities canonical."""
+    kept: Object = structural.canonical(_full_schema(resource), obj)
     return kept
 
 

@@ -10,11 +10,15 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from mindie_ha.sim.definitions import Schema, resolve
+from mindie_ha.sim.definitions import QUANTITY, Schema, builtin, resolve
 from mindie_ha.sim.statuses import Cause
+from mindie_ha.sim.syntax import canonical_quantity
 
 _ANY = "x-kubernetes-preserve-unknown-fields"
 _EITHER = "x-kubernetes-int-or-string"
+_ZERO: dict[str, type] = {
+    "object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": float,
+}  # fmt: skip
 
 
 def causes(schema: Schema, value: Any, path: str) -> Iterator[Cause]:
@@ -88,11 +92,19 @@ def unknown(schema: Schema, value: Any, path: str) -> Iterator[str]:
             yield _join(path, name)
 
 
-def pruned(schema: Schema, value: Any) -> Any:
-    """The value without the members that the schema does not know; the same object where nothing is lost."""
+def canonical(schema: Schema, value: Any) -> Any:
+    """The value as a server stores it: without unknown members and nulls, quantities as canonical text.
+
+    A null in a list is the zero value of its type, as for Go. The same object where nothing changes.
+    """
     target = resolve(schema)
+    if value is None:
+        zero = _ZERO.get(target.get("type", ""))
+        return zero and zero()
+    if target is builtin()[QUANTITY] and isinstance(value, str | int | float):
+        return canonical_quantity(value)
     if isinstance(value, list) and "items" in target:
-        kept = [pruned(target["items"], item) for item in value]
+        kept = [canonical(target["items"], item) for item in value]
         return value if all(a is b for a, b in zip(kept, value, strict=True)) else kept
     if not isinstance(value, dict):
         return value
@@ -101,9 +113,10 @@ def pruned(schema: Schema, value: Any) -> Any:
     result: dict[str, Any] = {}
     for name, item in value.items():
         if properties and name in properties:
-            result[name] = pruned(properties[name], item)
+            if item is not None:
+                result[name] = canonical(properties[name], item)
         elif isinstance(others, dict):
-            result[name] = pruned(others, item)
+            result[name] = canonical(others, item)
         elif not properties or others or target.get(_ANY):
             result[name] = item
     unchanged = len(result) == len(value) and all(result[name] is item for name, item in value.items())

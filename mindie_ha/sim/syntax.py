@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from fractions import Fraction
@@ -92,3 +93,23 @@ def quantity(value: str | float) -> Fraction:
         return Fraction(digits) * Fraction(10) ** int(suffix[1:])
     factor = _SUFFIXES.get(suffix) or _BINARY.get(suffix) or _SMALL.get(suffix, Fraction(0))
     return Fraction(digits) * factor
+
+
+def canonical_quantity(value: str | float) -> str:
+    """The quantity as a server writes it back: `1000m` is `1`, `1024Mi` is `1Gi`, 0.5 is `500m`."""
+    text = str(value)
+    match = _NUMBER.fullmatch(text)
+    exact = quantity(value)
+    if match is None or (match.group(2)[:1] in ("e", "E") and match.group(2) != "E"):
+        return text
+    if not exact:
+        return "0"
+    binary = match.group(2) in _BINARY
+    base, units = (1024, ("", *_BINARY)) if binary else (1000, tuple(_SUFFIXES))
+    if exact.denominator != 1:
+        base, units = 1000, ("n", "u", "m")
+        exact *= 10**9
+    amount, power = math.ceil(exact), 0
+    while amount % base == 0 and power < len(units) - 1:
+        amount, power = amount // base, power + 1
+    return f"{amount}{units[power]}"

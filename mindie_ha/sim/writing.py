@@ -76,8 +76,7 @@ def create(
 
 def _decoded(core: Core, route: Route, body: Any, options: WriteOptions) -> Object:
     obj = check_object(body, route)
-    core.decode(route.resource, obj, options)
-    return obj
+    return core.decode(route.resource, obj, options)
 
 
 def _generate_name(core: Core, meta: Object) -> None:
