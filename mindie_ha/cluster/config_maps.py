@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-import orjson
-
 from mindie_ha.cluster import convert, documents
 from mindie_ha.cluster.indexes import Index
 from mindie_ha.cluster.listings import Listings, parse_shard
+from mindie_ha.cluster.retries import RETRIES_KEY, job_of, parse_retries
 from mindie_ha.cluster.slim import SlimConfigMap
 from mindie_ha.cluster.sources import (
     CLUSTER_INFO_PREFIX,
@@ -32,7 +31,6 @@ from mindie_ha.model.nodes import DeviceReport
 from mindie_ha.model.recoveries import Frozen
 from mindie_ha.model.workloads import LABEL_JOB_ID, RingsConfig
 
-RETRIES_KEY = "remain-retry-times"
 FRESH_S = 300.0  # a report that only got newer wakes nobody, unless the last one was this old
 DEVICE_INFO_NAMESPACE = "kube-system"
 CLUSTER_INFO_NAMESPACE = "mindx-dl"
@@ -235,23 +233,8 @@ class ConfigMaps:
     def _replace_retries(self, found: dict[str, int]) -> Touched:
         old, self.retries = self.retries, found
         changed = {name for name in old.keys() | found.keys() if old.get(name) != found.get(name)}
-        # an entry is "<ns>/<name>-<uid>"; a uid has 36 characters
-        jobs = {ObjectKey.parse(name[:-37]) for name in changed if len(name) > 37 and "/" in name}
+        jobs = {ObjectKey.parse(job_of(name)) for name in changed if job_of(name)}
         return Touched(set(), set(), jobs=frozenset(jobs))
-
-
-def parse_retries(text: str, *, where: str) -> dict[str, int]:
-    """`remain-retry-times`: "<ns>/<name>-<uid>" -> Times; a malformed entry costs itself only."""
-    if not text.strip():
-        return {}
-    try:
-        content = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise InputError(f"{RETRIES_KEY} is no JSON: {error}", where=where) from error
-    if not isinstance(content, dict):
-        raise InputError(f"{RETRIES_KEY} is no JSON object", where=where)
-    times = {name: body.get("Times") for name, body in content.items() if isinstance(body, dict)}
-    return {name: count for name, count in times.items() if type(count) is int}
 
 
 def _service_of(rings: RingsConfig) -> ScopeKey:
@@ -289,4 +272,4 @@ def _ledger_entry(item: SlimConfigMap) -> LedgerEntry:
     )
 
 
-__all__ = ["RETRIES_KEY", "ConfigMaps", "LedgerEntry", "ParseReport", "Touched", "nothing", "parse_retries"]
+__all__ = ["ConfigMaps", "LedgerEntry", "ParseReport", "Touched", "nothing"]

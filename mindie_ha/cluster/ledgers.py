@@ -1,0 +1,91 @@
+"""Saving ledgers: compare-and-swap on what the store last saw, before anything acts on them.
+
+Reading is the store's (`documents.decode` on what watches bring). Saving raises `Conflict` if somebody else
+wrote first (the store then knows what; plan again) and `LedgerUnreadable` where the present one cannot be
+read: nothing overwrites it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindie_ha.cluster import documents
+from mindie_ha.cluster.resources import ASCEND_JOB
+from mindie_ha.cluster.store import Store
+from mindie_ha.cluster.writer import Writer, Written
+from mindie_ha.model.errors import LedgerUnreadable
+from mindie_ha.model.ids import ObjectKey
+from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
+from mindie_ha.model.recoveries import Frozen
+from mindie_ha.model.workloads import Workload
+
+OWNER_API_VERSIONS = {"AscendJob": ASCEND_JOB.api_version}
+
+
+class Ledgers:
+    """Writes the three kinds of ledgers; `namespace` is ours."""
+
+    def __init__(self, *, store: Store, writer: Writer, namespace: str) -> None:
+        self._store = store
+        self._writer = writer
+        self._namespace = namespace
+
+    async def save_workload(self, ledger: WorkloadLedger, *, workload: Workload) -> Written:
+        """Write a workload's memory; it goes when the workload goes."""
+        owner = _owner(OWNER_API_VERSIONS[workload.kind], workload.kind, workload.key.name, workload.uid)
+        return await self._save(
+            documents.workload_ledger_key(workload),
+            ledger,
+            label="workload",
+            annotations={documents.ANNOTATION_WORKLOAD: workload.key.name},
+            owner=owner,
+            limit=documents.MAX_BYTES,
+        )
+
+    async def save_service(self, ledger: ServiceLedger) -> Written:
+        """Write a service's ids and table."""
+        return await self._save(
+            documents.service_ledger_key(ledger.namespace, ledger.job_id),
+            ledger,
+            label="service",
+            annotations={documents.ANNOTATION_JOB_ID: ledger.job_id},
+            owner=None,
+            limit=documents.MAX_SERVICE_BYTES,
+        )
+
+    async def save_node(self, ledger: NodeLedger) -> Written:
+        """Write what is isolated on a node; it goes when the Node object goes."""
+        owner = _owner("v1", "Node", ledger.node, ledger.node_uid) if ledger.node_uid else None
+        return await self._save(
+            documents.node_ledger_key(self._namespace, ledger.node),
+            ledger,
+            label="node",
+            annotations={documents.ANNOTATION_NODE: ledger.node},
+            owner=owner,
+            limit=documents.MAX_BYTES,
+        )
+
+    async def _save(
+        self,
+        key: ObjectKey,
+        ledger: Frozen,
+        *,
+        label: str,
+        annotations: dict[str, str],
+        owner: dict[str, Any] | None,
+        limit: int,
+    ) -> Written:
+        present = self._store.ledger_entry(key)
+        stale = present is not None and owner is not None and present.owner_uid not in ("", owner["uid"])
+        if present is not None and present.error and not stale:
+            raise LedgerUnreadable(present.error)
+        body = documents.manifest(key, ledger, label=label, annotations=annotations, owner=owner, limit=limit)
+        version = present.resource_version if present is not None else ""
+        return await self._writer.put_config_map(body, resource_version=version)
+
+
+def _owner(api_version: str, kind: str, name: str, uid: str) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid}
+
+
+__all__ = ["Ledgers"]

@@ -1,0 +1,365 @@
+"""Every write to the cluster, in one place, so that none escapes the rules:
+
+* the fence is asked right before each request leaves, retries included (`LeaseLost` stops it);
+* deletes carry the UID, updates the resourceVersion: what was not looked at is not touched;
+* a write whose outcome is unknown (no answer, 5xx) is looked up before it is repeated;
+* writes run in parallel up to a cap and below a rate; answers go to the store at once;
+* with `dry_run` everything is logged and nothing is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from enum import StrEnum
+from typing import Any, Protocol
+
+import orjson
+from aiolimiter import AsyncLimiter
+
+from mindie_ha.cluster.attempts import write_policy
+from mindie_ha.cluster.client import Client, PatchKind
+from mindie_ha.cluster.resources import CONFIG_MAP, EVENT, NODE, POD, POD_GROUP, Resource
+from mindie_ha.cluster.slim import decode_json
+from mindie_ha.kit.clock import Clock
+from mindie_ha.kit.entropy import Entropy
+from mindie_ha.kit.logs import Log
+from mindie_ha.kit.metrics import Metrics
+from mindie_ha.model.errors import Conflict, InputError, MindieHaError, NotFound, Unreachable
+from mindie_ha.model.ids import ObjectKey, PodUID
+from mindie_ha.model.nodes import Taint
+from mindie_ha.model.settings import ClusterSettings
+
+Body = dict[str, Any]  # an object as decoded JSON
+
+
+class Fence(Protocol):
+    """Stops writes of a process that does not lead."""
+
+    def guard(self) -> None:
+        """Return while we lead; raise LeaseLost otherwise. Never awaits."""
+        ...
+
+
+class Answers(Protocol):
+    """Takes the answers to our writes (the store)."""
+
+    def apply_response(self, body: bytes) -> object:
+        """Ignore what is unknown or older."""
+        ...
+
+
+class Written(StrEnum):
+    """What became of a write."""
+
+    DONE = "done"
+    ALREADY = "already"  # it was so before
+    DRY_RUN = "dry-run"  # not sent
+
+
+class Writer:
+    """See the module. Every method raises ClusterError kinds or LeaseLost."""
+
+    def __init__(
+        self,
+        *,
+        client: Client,
+        answers: Answers,
+        fence: Fence,
+        clock: Clock,
+        entropy: Entropy,
+        settings: ClusterSettings,
+        log: Log,
+        metrics: Metrics,
+        dry_run: bool = False,
+    ) -> None:
+        self._client = client
+        self._answers = answers
+        self._fence = fence
+        self._clock = clock
+        self._entropy = entropy
+        self._log = log
+        self._metrics = metrics
+        self._dry_run = dry_run
+        self._parallel = asyncio.Semaphore(settings.parallel_writes)
+        self._rate = AsyncLimiter(settings.writes_per_s, 1.0)
+
+    async def delete_pod(self, key: ObjectKey, *, uid: PodUID, grace_s: int | None) -> Written:
+        """Delete exactly this pod (0: at once, None: its own grace). Gone or replaced already is fine."""
+        options: Body = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
+        if grace_s is not None:
+            options["gracePeriodSeconds"] = grace_s
+        sent = orjson.dumps(options)
+
+        async def attempt(unsure: bool) -> Written:
+            if unsure and await self._deleted(key, uid, grace_s):
+                return Written.DONE
+            try:
+                await self._send(lambda: self._client.delete(POD, key, sent))
+            except NotFound:
+                return Written.ALREADY
+            except Conflict:
+                if await self._deleted(key, uid, None):
+                    return Written.ALREADY  # another pod has this name now
+                raise
+            return Written.DONE
+
+        return await self._write("delete", POD, key, attempt, detail={"uid": uid, "grace_s": grace_s})
+
+    async def set_taint(self, node: str, *, uid: str, taint: Taint, present: bool) -> Written:
+        """Put our taint on a node or take it off; taints of others stay. NotFound if it was replaced."""
+        key = ObjectKey("", node)
+
+        async def attempt(unsure: bool) -> Written:
+            current, meta = await self._read(NODE, key)
+            if uid and meta.get("uid") != uid:
+                raise NotFound(f"node {node} with UID {uid} is gone", status=404)
+            taints = (current.get("spec") or {}).get("taints") or []
+            wanted = [
+                one for one in taints if (one.get("key"), one.get("effect")) != (taint.key, taint.effect)
+            ]
+            if present:
+                wanted.append(_taint(taint))
+            if _same_taints(taints, wanted):
+                return Written.DONE if unsure else Written.ALREADY
+            patch = {
+                "metadata": {"resourceVersion": meta["resourceVersion"]},
+                "spec": {"taints": wanted or None},
+            }
+            await self._patch(NODE, key, patch)
+            return Written.DONE
+
+        detail = {"taint": taint.key, "present": present}
+        return await self._write("patch", NODE, key, attempt, detail=detail, again_on_conflict=True)
+
+    async def annotate_podgroup(self, key: ObjectKey, *, uid: str, name: str, value: str) -> Written:
+        """Add an annotation. Conflict where it stands with another value: that is somebody else's mark."""
+
+        async def attempt(unsure: bool) -> Written:
+            _, meta = await self._read(POD_GROUP, key)
+            if meta.get("uid") != uid:
+                raise NotFound(f"podgroup {key} with UID {uid} is gone", status=404)
+            found = (meta.get("annotations") or {}).get(name)
+            if found == value:
+                return Written.DONE if unsure else Written.ALREADY
+            if found is not None:
+                raise ForeignMark(f"podgroup {key}: annotation {name} is {found!r}", status=409)
+            patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "annotations": {name: value}}}
+            await self._patch(POD_GROUP, key, patch)
+            return Written.DONE
+
+        detail = {"annotation": name, "value": value}
+        return await self._write("patch", POD_GROUP, key, attempt, detail=detail, again_on_conflict=True)
+
+    async def put_config_map(self, body: Body, *, resource_version: str) -> Written:
+        """Compare and swap: create if `resource_version` is empty, else replace exactly that version.
+
+        Conflict means somebody else wrote first; what they wrote has been read into the store.
+        """
+        meta = body["metadata"]
+        key = ObjectKey(meta["namespace"], meta["name"])
+        if resource_version:
+            body = {**body, "metadata": {**meta, "resourceVersion": resource_version}}
+        sent = orjson.dumps(body)
+
+        async def attempt(unsure: bool) -> Written:
+            if unsure and await self._holds(key, body):
+                return Written.DONE
+            try:
+                if resource_version:
+                    await self._send(lambda: self._client.replace(CONFIG_MAP, key, sent))
+                else:
+                    await self._send(lambda: self._client.create(CONFIG_MAP, key.namespace, sent))
+            except Conflict:
+                await self.refresh(CONFIG_MAP, key)
+                raise
+            except NotFound as error:
+                if not resource_version:
+                    raise  # the namespace is missing
+                raise Conflict(f"configmap {key} was deleted meanwhile", status=409) from error
+            return Written.DONE
+
+        return await self._write("put", CONFIG_MAP, key, attempt)
+
+    async def change_config_map(
+        self,
+        key: ObjectKey,
+        *,
+        name: str,
+        change: Callable[[str | None], str | None],
+        labels: Mapping[str, str] | None = None,
+    ) -> Written:
+        """Read, change one key of `data`, write only if nothing moved meanwhile; created where absent.
+
+        `change` gets the present text (None: absent) and returns the wanted one (None: leave it).
+        """
+
+        async def attempt(unsure: bool) -> Written:
+            try:
+                current, meta = await self._read(CONFIG_MAP, key)
+            except NotFound:
+                return await self._first(key, name, change(None), labels or {})
+            present = (current.get("data") or {}).get(name)
+            wanted = change(present)
+            if wanted is None or wanted == present:
+                return Written.DONE if unsure else Written.ALREADY
+            version = meta["resourceVersion"]
+            await self._patch(
+                CONFIG_MAP, key, {"metadata": {"resourceVersion": version}, "data": {name: wanted}}
+            )
+            return Written.DONE
+
+        return await self._write(
+            "patch", CONFIG_MAP, key, attempt, detail={"key": name}, again_on_conflict=True
+        )
+
+    async def create_event(self, namespace: str, body: Body) -> str:
+        """Create a Kubernetes Event; its name."""
+        sent = orjson.dumps(body)
+        key = ObjectKey(namespace, body["metadata"]["name"])
+
+        async def attempt(_unsure: bool) -> Written:
+            try:
+                await self._send(lambda: self._client.create(EVENT, namespace, sent))
+            except Conflict:
+                return Written.ALREADY  # the name is random: it is ours, an answer was lost
+            return Written.DONE
+
+        await self._write("create", EVENT, key, attempt, quiet=True)
+        return key.name
+
+    async def patch_event(self, key: ObjectKey, body: Body) -> Written:
+        """Raise the count of an Event."""
+
+        async def attempt(_unsure: bool) -> Written:
+            await self._patch(EVENT, key, body)
+            return Written.DONE
+
+        return await self._write("patch", EVENT, key, attempt, quiet=True)
+
+    async def refresh(self, resource: Resource, key: ObjectKey) -> None:
+        """Read an object into the store, so that the next look sees what a conflict was about."""
+        try:
+            self._answers.apply_response(await self._client.get(resource, key))
+        except NotFound:
+            return  # the watch tells
+
+    # -- machinery -----------------------------------------------------------------------------------
+
+    async def _write(
+        self,
+        verb: str,
+        resource: Resource,
+        key: ObjectKey,
+        attempt: Callable[[bool], Awaitable[Written]],
+        *,
+        detail: Mapping[str, object] | None = None,
+        again_on_conflict: bool = False,
+        quiet: bool = False,
+    ) -> Written:
+        """Run `attempt(unsure)` under the retry policy; `unsure`: an earlier one may have happened."""
+        log = self._log.bind(verb=verb, resource=resource.plural, object=str(key), **(detail or {}))
+        if self._dry_run:
+            log.info("dry run: not written")
+            self._metrics.writes.labels(verb, resource.plural, Written.DRY_RUN).inc()
+            return Written.DRY_RUN
+        began_s, unsure, result = self._clock.monotonic(), False, "error"
+        policy = write_policy(
+            clock=self._clock,
+            entropy=self._entropy,
+            also=lambda error: again_on_conflict and type(error) is Conflict,
+        )
+        try:
+            async for turn in policy:
+                with turn:
+                    try:
+                        written = await attempt(unsure)
+                    except Unreachable:
+                        unsure = True
+                        raise
+            result = written.value
+        except MindieHaError as error:
+            result = type(error).__name__
+            log.warning("write failed", error=str(error))
+            raise
+        finally:
+            self._metrics.writes.labels(verb, resource.plural, result).inc()
+            spent_s = self._clock.monotonic() - began_s
+            self._metrics.write_s.labels(verb, resource.plural).observe(spent_s)
+        if not quiet:
+            log.info("written", result=result)
+        return written
+
+    async def _read(self, resource: Resource, key: ObjectKey) -> tuple[Body, Body]:
+        """An object and its metadata as they are now."""
+        where = f"{resource.kind} {key}"
+        current = decode_json(await self._client.get(resource, key), where=where)
+        meta = current.get("metadata")
+        if not isinstance(meta, dict) or not isinstance(meta.get("resourceVersion"), str):
+            raise InputError("has no metadata.resourceVersion", where=where)
+        return current, meta
+
+    async def _send(self, request: Callable[[], Awaitable[bytes]]) -> None:
+        async with self._parallel, self._rate:
+            self._fence.guard()  # nothing may await between this line and the request
+            body = await request()
+        self._answers.apply_response(body)
+
+    async def _patch(self, resource: Resource, key: ObjectKey, patch: Body) -> None:
+        sent = orjson.dumps(patch)
+        await self._send(lambda: self._client.patch(resource, key, sent, kind=PatchKind.MERGE))
+
+    async def _first(self, key: ObjectKey, name: str, text: str | None, labels: Mapping[str, str]) -> Written:
+        if text is None:
+            return Written.ALREADY
+        body = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": key.name, "namespace": key.namespace, "labels": dict(labels)},
+            "data": {name: text},
+        }
+        sent = orjson.dumps(body)
+        await self._send(lambda: self._client.create(CONFIG_MAP, key.namespace, sent))
+        return Written.DONE
+
+    async def _deleted(self, key: ObjectKey, uid: str, grace_s: int | None) -> bool:
+        """Whether the pod is gone, replaced, or terminating at least as fast as wanted."""
+        try:
+            _, meta = await self._read(POD, key)
+        except NotFound:
+            return True
+        if meta.get("uid") != uid:
+            return True
+        if not meta.get("deletionTimestamp"):
+            return False
+        return grace_s is None or (meta.get("deletionGracePeriodSeconds") or 0) <= grace_s
+
+    async def _holds(self, key: ObjectKey, body: Body) -> bool:
+        """Whether the ConfigMap stands as we tried to write it."""
+        try:
+            raw = await self._client.get(CONFIG_MAP, key)
+        except NotFound:
+            return False
+        held = decode_json(raw, where=f"configmap {key}").get("data") == body.get("data")
+        if held:
+            self._answers.apply_response(raw)
+        return held
+
+
+class ForeignMark(Conflict):
+    """Another controller's value stands where ours should go; repeating cannot help."""
+
+
+def _taint(taint: Taint) -> Body:
+    body: Body = {"key": taint.key, "effect": taint.effect}
+    return body | ({"value": taint.value} if taint.value else {})
+
+
+def _same_taints(left: list[Body], right: list[Body]) -> bool:
+    def shape(taints: list[Body]) -> set[tuple[object, object, object]]:
+        return {(one.get("key"), one.get("effect"), one.get("value") or "") for one in taints}
+
+    return shape(left) == shape(right)
+
+
+__all__ = ["Answers", "Fence", "ForeignMark", "Writer", "Written"]
