@@ -12,11 +12,12 @@ from datetime import UTC, datetime
 
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.entropy import Entropy
+from mindie_ha.sim.audits import Audit, AuditEntry
 from mindie_ha.sim.documents import Documents
 from mindie_ha.sim.kinds import Kinds
 from mindie_ha.sim.resources import Resource
 from mindie_ha.sim.schemas import strict_error
-from mindie_ha.sim.statuses import FieldCause, Object, bad_request, invalid, not_found
+from mindie_ha.sim.statuses import FieldCause, Object, bad_request, invalid, not_found, qualified
 from mindie_ha.sim.storage import Store, Stored
 from mindie_ha.sim.watches import WatchHub
 
@@ -31,6 +32,34 @@ class Core:
     kinds: Kinds
     hub: WatchHub
     documents: Documents
+    audit: Audit
+
+    def record(
+        self,
+        verb: str,
+        resource: Resource,
+        stored: Stored,
+        *,
+        user_agent: str,
+        code: int = 200,
+        dry_run: bool = False,
+    ) -> None:
+        """Write one object's entry into the audit log."""
+        meta = stored.obj["metadata"]
+        self.audit.append(
+            AuditEntry(
+                time=self.clock.wall(),
+                verb=verb,
+                resource=qualified(resource),
+                namespace=meta.get("namespace", ""),
+                name=meta["name"],
+                subresource="",
+                uid=meta.get("uid", ""),
+                user_agent=user_agent,
+                code=code,
+                dry_run=dry_run,
+            )
+        )
 
     def now_text(self, *, after_s: float = 0.0) -> str:
         """Wall time (plus `after_s`) as metadata carries it: RFC 3339, whole seconds."""

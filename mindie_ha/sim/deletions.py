@@ -15,11 +15,12 @@ from typing import Any
 from mindie_ha.sim.core import Core, precondition_failure
 from mindie_ha.sim.kinds import Route
 from mindie_ha.sim.resources import Resource
-from mindie_ha.sim.statuses import Cause, Object, bad_request, conflict, invalid
+from mindie_ha.sim.statuses import Cause, Object, bad_request, conflict, forbidden, invalid
 from mindie_ha.sim.storage import Stored
 
 GRACE_S = 30
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+_FOREVER = ("default", "kube-system", "kube-public")
 _POLICIES = {"Orphan": ORPHAN, "Foreground": FOREGROUND, "Background": ""}
 
 
@@ -73,6 +74,8 @@ def delete(core: Core, route: Route, options: DeleteOptions) -> tuple[Stored, bo
     why = precondition_failure(stored, options.preconditions)
     if why:
         raise conflict(resource, route.name, why)
+    if resource.kind == "Namespace" and route.name in _FOREVER:
+        raise forbidden(resource, route.name, "this namespace may not be deleted")
     grace_s = _grace(resource, stored.obj, options.grace_s)
     meta = stored.obj["metadata"]
     if "deletionTimestamp" in meta and not _shortens(meta, grace_s):

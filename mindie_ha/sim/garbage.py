@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Iterable, Iterator
 
 from mindie_ha.sim import deletions
+from mindie_ha.sim.audits import GARBAGE_COLLECTOR
 from mindie_ha.sim.core import NAMESPACES, Core
 from mindie_ha.sim.deletions import FOREGROUND, ORPHAN, DeleteOptions
 from mindie_ha.sim.kinds import Route
@@ -40,7 +41,10 @@ class GarbageCollector:
         before = set(_owners(change.before.obj)) if change.before else set()
         now = set() if change.type == "DELETED" else set(_owners(change.now.obj))
         for uid in before - now:
-            self._dependents.get(uid, {}).pop(where, None)
+            dependents = self._dependents.get(uid, {})
+            dependents.pop(where, None)
+            if not dependents:
+                self._dependents.pop(uid, None)
         for uid in now - before:
             self._dependents.setdefault(uid, {})[where] = None
         meta = change.now.obj["metadata"]
@@ -157,7 +161,8 @@ class GarbageCollector:
 
     def _delete(self, resource: Resource, stored: Stored, options: DeleteOptions) -> None:
         namespace, name = key_of(stored.obj)
-        deletions.delete(self._core, Route(resource, namespace, name), options)
+        last, _ = deletions.delete(self._core, Route(resource, namespace, name), options)
+        self._core.record("delete", resource, last, user_agent=GARBAGE_COLLECTOR)
 
 
 def _owners(obj: Object) -> list[str]:

@@ -9,7 +9,6 @@ plane do behind it (garbage, namespaces) and has to be owned by the caller's tas
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from typing import Any
 
 import orjson
@@ -17,7 +16,7 @@ import orjson
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.sim import crds, deletions, reading, subresources, writing
-from mindie_ha.sim.audits import ENTRIES, AuditEntry
+from mindie_ha.sim.audits import AuditEntry, new_audit
 from mindie_ha.sim.bodies import APPLY, decode, media_type
 from mindie_ha.sim.core import NAMESPACES, NO_OPTIONS, Core, WriteOptions
 from mindie_ha.sim.disturbances import Disturbances
@@ -65,8 +64,9 @@ class ApiServer:
             kinds=Kinds(),
             hub=WatchHub(store=store, clock=clock, buffer=watch_buffer),
             documents=Documents() if documents is None else documents,
+            audit=new_audit(),
         )
-        self.audit: deque[AuditEntry] = deque(maxlen=ENTRIES)
+        self.audit = self.core.audit
         self.disturbances = Disturbances(
             clock=clock, entropy=entropy.child("disturbances"), store=store, hub=self.core.hub
         )
@@ -141,6 +141,7 @@ class ApiServer:
                     uid=uid,
                     user_agent=request.headers.get("user-agent", ""),
                     code=code,
+                    dry_run="dryRun" in request.query,
                 )
             )
 
@@ -184,6 +185,9 @@ class ApiServer:
         if not route.name:
             listed = await reading.selected(self.core, route, request.query)
             gone = deletions.delete_collection(self.core, route, options, listed)
+            agent = request.headers.get("user-agent", "")
+            for stored in gone:
+                self.core.record("delete", route.resource, stored, user_agent=agent, dry_run=options.dry_run)
             return _json(
                 200, reading.listing(route, gone, {"resourceVersion": str(self.core.store.version)})
             ), None

@@ -22,7 +22,7 @@ Kind = tuple[str, str]  # group and plural: what shares one collection
 Key = tuple[str, str]  # namespace ("" where there is none) and name
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
-HISTORY = 10_000  # changes kept per collection
+HISTORY = 3_000  # changes kept per collection; a real watch cache keeps some minutes' worth
 
 
 class Stored:

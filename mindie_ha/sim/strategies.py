@@ -25,6 +25,7 @@ IMMUTABLE: dict[str, tuple[str, ...]] = {
     "RoleBinding": ("roleRef",),
     "ClusterRoleBinding": ("roleRef",),
     "Secret": ("type",),
+    "Service": ("spec.clusterIP",),
 }
 BLOB_BYTES = 1024 * 1024  # data of a ConfigMap or Secret
 
@@ -199,7 +200,7 @@ def _no_resources(spec: Object) -> bool:
 
 def _default_namespace(obj: Object) -> None:
     meta = obj["metadata"]
-    meta["labels"] = {**(meta.get("labels") or {}), "kubernetes.io/metadata.name": meta["name"]}
+    meta["labels"] = {**(meta.get("labels") or {}), "kubernetes.io/metadata.name": meta.get("name", "")}
     obj["spec"] = {"finalizers": ["kubernetes"]}
     obj["status"] = {"phase": "Active"}
 

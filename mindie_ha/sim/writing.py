@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mindie_ha.sim import apply as apply_rules
-from mindie_ha.sim import strategies
+from mindie_ha.sim import services, strategies
 from mindie_ha.sim.bodies import APPLY, check_object, decode, decode_patch, media_type
 from mindie_ha.sim.core import NAMESPACES, Core, WriteOptions, precondition_failure, same
 from mindie_ha.sim.kinds import Route
@@ -68,7 +68,8 @@ def create(
     if managed:
         meta["managedFields"] = managed
     strategies.prepare_create(obj, resource)
-    core.check(resource, obj, [*check_values(obj, resource), *strategies.check_size(obj, resource)])
+    causes = [*check_values(obj, resource), *strategies.check_size(obj, resource)]
+    core.check(resource, obj, [*causes, *services.allocate(core, resource, obj)])
     if options.dry_run:
         return Stored(obj, 0)
     return core.store.put(resource, obj)
@@ -170,6 +171,8 @@ def commit(
             meta[field] = before[field]
         else:
             meta.pop(field, None)
+    if resource is services.SERVICES:
+        services.keep(new, old.obj)
     strategies.prepare_update(new, old.obj, resource, route.subresource)
     meta = new["metadata"]
     meta["resourceVersion"] = before["resourceVersion"]
