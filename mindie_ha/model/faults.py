@@ -29,6 +29,7 @@ class Cause(StrEnum):
     NODE_NOT_READY = "NodeNotReady"
     NODE_GONE = "NodeGone"
     POD_FAILED = "PodFailed"
+    POD_EVICTED = "PodEvicted"  # ended by the platform, not by its program
     CRASH_LOOP = "CrashLoop"
     MEMBER_REPLACED = "MemberReplaced"
 

@@ -55,7 +55,9 @@ class WorkloadLedger(Frozen):
     closed: tuple[ClosedRecovery, ...] = ()  # newest last
     parked: Park | None = None
     adopted_podgroup_uid: str = ""
+    adopted_at_s: float = 0.0  # when the adoption was last ordered
     retry_times_written: bool = False  # our entry in remain-retry-times stands
+    retry_times_written_at_s: float = 0.0  # when it was last ordered
 
     @property
     def stable_since_s(self) -> float | None:
@@ -77,6 +79,7 @@ class ServiceLedger(Frozen):
     published_at_s: float = 0.0
     ids: dict[str, int] = Field(default_factory=dict)  # AscendJob name -> group id
     complete_since_s: dict[str, float] = Field(default_factory=dict)  # AscendJob name -> first complete
+    empty_since_s: dict[str, float] = Field(default_factory=dict)  # MS group id -> since when no pod is usable
 
 
 class Isolation(Frozen):
@@ -91,6 +94,8 @@ class Isolation(Frozen):
     since_s: float
     undo: str  # how to take it back by hand
     healed_since_s: float | None = None
+    taint_seen: bool = False  # the taint was seen on the node: if it is gone, somebody took it away
+    overruled_at_s: float | None = None  # a person removed the taint; it is not set again
 
 
 class NodeLedger(Frozen):

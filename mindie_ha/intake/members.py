@@ -1,0 +1,57 @@
+"""A member vanished or was replaced without us, while others of its instance go on.
+
+Ranks of one instance live and die together: a pod that was deleted by hand and re-created by its owner
+joins nobody. The old members that still stand are then the broken part. Nothing is wrong when no old
+member stands any more (all were replaced), when the owner is being deleted or scaled, or while a recovery
+is open (then it watches its own replacements). Source: cases 059, 067, 087, 091.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mindie_ha.model.faults import Cause, Fault, FaultSource
+from mindie_ha.model.ledgers import WorkloadLedger
+from mindie_ha.model.pods import Pod
+from mindie_ha.model.workloads import Role, Workload
+
+
+def member_faults(
+    workload: Workload, pods: Iterable[Pod], *, ledger: WorkloadLedger, now_s: float
+) -> tuple[Fault, ...]:
+    """One fault for each member that is missing beside others that stand."""
+    if not _live_together(workload, ledger):
+        return ()
+    listed = tuple(pods)
+    alive = {pod.uid for pod in listed if pod.alive}
+    present = {pod.uid for pod in listed}
+    if not any(member.uid in alive for member in ledger.members):
+        return ()
+    successors = {pod.key.name: pod for pod in listed}
+    found = []
+    for member in ledger.members:
+        if member.uid in present:
+            continue
+        successor = successors.get(member.name)
+        told = "a pod of that name has another UID" if successor is not None else "no such pod"
+        found.append(
+            Fault(
+                source=FaultSource.MEMBER,
+                cause=Cause.MEMBER_REPLACED,
+                pod_uid=member.uid,
+                pod=member.name,
+                first_seen_s=successor.created_at_s if successor is not None else now_s,
+                last_seen_s=now_s,
+                evidence=f"member {member.name} ({member.uid}): {told}",
+            )
+        )
+    return tuple(found)
+
+
+def _live_together(workload: Workload, ledger: WorkloadLedger) -> bool:
+    return (
+        workload.role in (Role.SERVER, Role.TRAINING)
+        and workload.replicas == len(ledger.members) > 1
+        and not workload.deleting
+        and ledger.recovery is None
+    )
