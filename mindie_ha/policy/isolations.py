@@ -1,0 +1,149 @@
+"""Which of our taints must stand on a node, since when and until when.
+
+The node's ledger holds every isolation with everybody who wants it: recoveries by name, and people. The
+taint stands exactly while one is in force. An isolation ends when the scheduler's list shows the card,
+when its fault has been gone for `release_after_s`, or when nobody wants it. We release only what we
+isolated, and a taint that a person removed stays removed while its isolation lasts.
+
+Order of writes: the node ledger before the taint when it is set, the taint before the node ledger when it
+is lifted; so a taint without a record is never ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mindie_ha.model.decisions import NodeDecision, Notice
+from mindie_ha.model.ledgers import Isolation, NodeLedger
+from mindie_ha.model.nodes import TAINT_ISOLATED
+from mindie_ha.model.settings import Settings
+from mindie_ha.model.views import NodeView
+
+PERSON = "person:"
+
+
+def undo_of(node: str) -> str:
+    """How a person takes our taint back."""
+    return f"kubectl taint node {node} {TAINT_ISOLATED}:NoSchedule-"
+
+
+def is_listed(node: NodeView, device: str) -> bool:
+    """Whether the scheduler knows that `device` is bad."""
+    return node.listed is not None and device in node.listed.unhealthy
+
+
+def is_tainted(node: NodeView) -> bool:
+    """Whether our taint stands on the node."""
+    return any(taint.key == TAINT_ISOLATED for taint in node.node.taints)
+
+
+def plan_node(view: NodeView, *, wanted: frozenset[str], settings: Settings, now_s: float) -> NodeDecision:
+    """Whether our taint must stand on this node. `wanted` names the open recoveries of the whole fleet.
+
+    An unreadable ledger changes nothing. `changed` also covers a taint that has to be set or lifted.
+    """
+    name = view.node.name
+    tainted = is_tainted(view)
+    ledger = view.ledger or NodeLedger(node=name, node_uid=view.node.uid)
+    if view.ledger_error or not ledger.isolations:
+        return NodeDecision(node=name, ledger=ledger, tainted=tainted, changed=False)
+    reborn = bool(ledger.node_uid) and view.node.exists and ledger.node_uid != view.node.uid
+    kept = [
+        _seen(isolation, view, tainted=tainted, reborn=reborn, now_s=now_s)
+        for isolation in (_healing(item, view, now_s=now_s) for item in _still_wanted(ledger, wanted))
+        if not _is_over(isolation, view, settings=settings, now_s=now_s)
+    ]
+    node_uid = view.node.uid if view.node.exists else ledger.node_uid
+    after = ledger.model_copy(update={"isolations": tuple(kept), "node_uid": node_uid})
+    active = [isolation for isolation in kept if isolation.overruled_at_s is None]
+    must_be_tainted = view.node.exists and bool(active)
+    notices = _overruled(ledger, after)
+    return NodeDecision(
+        node=name,
+        ledger=after,
+        tainted=must_be_tainted,
+        changed=after != ledger or (view.node.exists and must_be_tainted != tainted),
+        sentence=_sentence(name, ledger, active),
+        notices=notices,
+        wake_at_s=_next_look_s(kept, view, settings=settings),
+    )
+
+
+def _still_wanted(ledger: NodeLedger, wanted: frozenset[str]) -> list[Isolation]:
+    """Entries that somebody still wants, without those who do not."""
+    kept = []
+    for isolation in ledger.isolations:
+        by = tuple(who for who in isolation.wanted_by if who.startswith(PERSON) or who in wanted)
+        if by:
+            kept.append(isolation.model_copy(update={"wanted_by": by}))
+    return kept
+
+
+def _healing(isolation: Isolation, view: NodeView, *, now_s: float) -> Isolation:
+    """The entry with the time since when its fault is gone."""
+    if _is_healed(isolation, view):
+        since_s = isolation.healed_since_s if isolation.healed_since_s is not None else now_s
+    else:
+        since_s = None
+    return isolation.model_copy(update={"healed_since_s": since_s})
+
+
+def _is_healed(isolation: Isolation, view: NodeView) -> bool:
+    if isolation.until == "released":
+        return False
+    if not isolation.device:
+        return view.node.exists and view.node.ready
+    return view.report is not None and isolation.device not in view.report.unhealthy
+
+
+def _is_over(isolation: Isolation, view: NodeView, *, settings: Settings, now_s: float) -> bool:
+    if isolation.until == "released":
+        return False
+    if isolation.until == "listed":
+        if is_listed(view, isolation.device):
+            return True
+        if view.listed is None and now_s >= isolation.since_s + settings.phases.list_lag_s:
+            return True
+    healed_since_s = isolation.healed_since_s
+    return healed_since_s is not None and now_s >= healed_since_s + settings.faults.release_after_s
+
+
+def _seen(isolation: Isolation, view: NodeView, *, tainted: bool, reborn: bool, now_s: float) -> Isolation:
+    """The entry with what we saw of its taint: there, or taken away by somebody."""
+    if reborn:
+        return isolation.model_copy(update={"taint_seen": tainted})
+    if tainted and isolation.overruled_at_s is None:
+        return isolation.model_copy(update={"taint_seen": True})
+    if isolation.taint_seen and not tainted and view.node.exists and isolation.overruled_at_s is None:
+        return isolation.model_copy(update={"overruled_at_s": now_s})
+    return isolation
+
+
+def _overruled(before: NodeLedger, after: NodeLedger) -> tuple[Notice, ...]:
+    known = {item.id for item in before.isolations if item.overruled_at_s is not None}
+    return tuple(
+        Notice(
+            "IsolationOverruled",
+            f"node {after.node}: the taint for {item.id} was removed by hand; it is not set again",
+            warning=True,
+            key=f"overruled:{after.node}:{item.id}:{item.since_s}",
+        )
+        for item in after.isolations
+        if item.overruled_at_s is not None and item.id not in known
+    )
+
+
+def _sentence(name: str, before: NodeLedger, active: list[Isolation]) -> str:
+    if active:
+        return f"{name} is isolated: {', '.join(f'{item.id} until {item.until}' for item in active)}"
+    return f"{name} is released: {', '.join(item.id for item in before.isolations)} is over"
+
+
+def _next_look_s(kept: Iterable[Isolation], view: NodeView, *, settings: Settings) -> float | None:
+    times = []
+    for isolation in kept:
+        if isolation.until == "listed" and view.listed is None:
+            times.append(isolation.since_s + settings.phases.list_lag_s)
+        if isolation.healed_since_s is not None:
+            times.append(isolation.healed_since_s + settings.faults.release_after_s)
+    return min(times, default=None)

@@ -1,0 +1,162 @@
+"""What a recovery isolates: its needs, the obligations it records, and when they let it close.
+
+A lost node is isolated until it healed, a faulty card until the list that the scheduler reads shows it.
+Each need becomes an obligation of the recovery before it is set, and the recovery does not end while a new
+pod could still be placed on a card that only our taint keeps free. The isolation itself lives in the
+node's ledger (`isolations.py`); an obligation only refers to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from mindie_ha.model.decisions import IsolateNode
+from mindie_ha.model.faults import Cause, Fault
+from mindie_ha.model.ledgers import Isolation
+from mindie_ha.model.recoveries import Obligation, Recovery
+from mindie_ha.model.settings import Settings
+from mindie_ha.model.views import NodeView
+from mindie_ha.policy.isolations import is_listed, is_tainted, undo_of
+from mindie_ha.policy.looks import Look, wants_name
+
+MARK_TAINT = "node-taint"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One isolation that a recovery asks for."""
+
+    node: str
+    device: str
+    reason: str
+    codes: tuple[str, ...]
+    until: Literal["listed", "healed"]
+
+    @property
+    def id(self) -> str:
+        """Its id in the node's ledger."""
+        return f"{self.reason}:{self.device or '-'}"
+
+    @property
+    def ref(self) -> str:
+        """Its name in a recovery's obligations: `<node>/<id>`."""
+        return f"{self.node}/{self.id}"
+
+
+def needs(look: Look) -> tuple[Need, ...]:
+    """What the acting faults ask to isolate. A node without an object, or without a readable ledger,
+    cannot be tainted; a card that the scheduler's list shows need not be."""
+    found: dict[str, Need] = {}
+    for fault in look.verdict.acting:
+        need = _need(fault)
+        node = look.nodes.get(fault.node)
+        if need is None or node is None or not node.node.exists or node.ledger_error:
+            continue
+        if need.until == "listed" and is_listed(node, need.device):
+            continue
+        found.setdefault(need.ref, need)
+    return tuple(found.values())
+
+
+def _need(fault: Fault) -> Need | None:
+    match fault.cause:
+        case Cause.NODE_NOT_READY:
+            return Need(fault.node, "", fault.cause, (), "healed")
+        case Cause.CHIP_UNHEALTHY:
+            return Need(fault.node, fault.device, fault.cause, fault.codes, "listed")
+        case _:
+            return None
+
+
+def entry_of(node: NodeView, isolation_id: str, wanted_by: str) -> Isolation | None:
+    """The ledger's entry that `wanted_by` asked for; None: not, or no longer, recorded."""
+    for isolation in node.ledger.isolations if node.ledger else ():
+        if isolation.id == isolation_id and wanted_by in isolation.wanted_by:
+            return isolation
+    return None
+
+
+def obliged(recovery: Recovery, wanted: Iterable[Need], *, now_s: float) -> tuple[Obligation, ...]:
+    """The obligations of `recovery` with those for `wanted`."""
+    known = {obligation.ref for obligation in recovery.obligations}
+    more = tuple(
+        Obligation(mark=MARK_TAINT, ref=need.ref, undo=undo_of(need.node), since_s=now_s)
+        for need in wanted
+        if need.ref not in known
+    )
+    return (*recovery.obligations, *more)
+
+
+def in_effect(look: Look, need: Need, recovery: Recovery) -> bool:
+    """Whether `need` is served: the taint stands for it, a person overruled it, or its time is over."""
+    node = look.nodes[need.node]
+    entry = entry_of(node, need.id, wants_name(look, recovery.epoch))
+    if entry is not None:
+        return entry.overruled_at_s is not None or is_tainted(node)
+    since_s = _obliged_since_s(recovery, need.ref)
+    return since_s is not None and _lag_is_over(look.settings, node, need, since_s, look.now_s)
+
+
+def order(look: Look, need: Need, recovery: Recovery) -> IsolateNode:
+    """The action that sets `need`."""
+    node = look.nodes[need.node].node
+    since_s = _obliged_since_s(recovery, need.ref)
+    isolation = Isolation(
+        id=need.id,
+        device=need.device,
+        reason=need.reason,
+        codes=need.codes,
+        wanted_by=(wants_name(look, recovery.epoch),),
+        until=need.until,
+        since_s=look.now_s if since_s is None else since_s,
+        undo=undo_of(need.node),
+    )
+    return IsolateNode(node=need.node, node_uid=node.uid, isolation=isolation)
+
+
+def blocking(look: Look, recovery: Recovery) -> tuple[Obligation, ...]:
+    """Obligations that forbid to close: without the taint a new pod could land on the bad card."""
+    return tuple(
+        obligation for obligation in recovery.obligations if not _may_end(look, obligation, recovery)
+    )
+
+
+def actively_isolated(look: Look, recovery: Recovery) -> frozenset[str]:
+    """Nodes on which an isolation of this recovery is in force."""
+    name = wants_name(look, recovery.epoch)
+    refs = {obligation.ref for obligation in recovery.obligations}
+    return frozenset(
+        node.node.name
+        for node in look.nodes.values()
+        for isolation in (node.ledger.isolations if node.ledger else ())
+        if f"{node.node.name}/{isolation.id}" in refs
+        and name in isolation.wanted_by
+        and isolation.overruled_at_s is None
+    )
+
+
+def _may_end(look: Look, obligation: Obligation, recovery: Recovery) -> bool:
+    name, _, isolation_id = obligation.ref.partition("/")
+    node = look.nodes.get(name)
+    device = isolation_id.partition(":")[2]
+    if node is None or not node.node.exists or device == "-":
+        return True  # nothing is placed on a lost node
+    if is_listed(node, device) or (node.report is not None and device not in node.report.unhealthy):
+        return True
+    entry = entry_of(node, isolation_id, wants_name(look, recovery.epoch))
+    if entry is not None and entry.overruled_at_s is not None:
+        return True
+    return node.listed is None and look.now_s >= obligation.since_s + look.settings.phases.list_lag_s
+
+
+def _obliged_since_s(recovery: Recovery, ref: str) -> float | None:
+    for obligation in recovery.obligations:
+        if obligation.ref == ref:
+            return obligation.since_s
+    return None
+
+
+def _lag_is_over(settings: Settings, node: NodeView, need: Need, since_s: float, now_s: float) -> bool:
+    return need.until == "listed" and node.listed is None and now_s >= since_s + settings.phases.list_lag_s

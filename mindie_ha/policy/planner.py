@@ -1,0 +1,250 @@
+"""The planner: from one view to what is to be done, for each workload and for the service's table.
+
+`plan` is a pure function and reads top-down: the rules below are tried in order and the first that fits
+speaks for the workload. Each decision carries the ledger to write *before* its actions run, so a look
+after a crash finds what was about to happen. The same healthy view gives the same ledgers and no actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from mindie_ha.model.decisions import Action, AdoptPodGroup, Decision, Notice, Plan
+from mindie_ha.model.faults import Fault
+from mindie_ha.model.ledgers import WorkloadLedger
+from mindie_ha.model.pods import PodPhase
+from mindie_ha.model.recoveries import Outcome, Phase
+from mindie_ha.model.settings import Settings
+from mindie_ha.model.views import ScopeView, WorkloadView
+from mindie_ha.policy import brakes, budgets, ownership, records, recovering, retries, tables, verdicts
+from mindie_ha.policy.looks import Look, TableStanding
+from mindie_ha.policy.ownership import Ownership
+
+READOPT_S = 30.0  # an adoption that is not seen is ordered again after this long
+
+_MAY_ANNOUNCE = (Phase.RECREATE, Phase.PLACE, Phase.TABLE, Phase.ANNOUNCE)
+
+Rule = Callable[[Look], Decision | None]
+
+
+def plan(view: ScopeView, settings: Settings, now_s: float) -> Plan:
+    """Decide for every workload of `view`, then for its table."""
+    brake = brakes.judge(view.fleet, settings=settings.brakes, now_s=now_s)
+    decisions = tuple(
+        decide(
+            Look(
+                view=workload,
+                claim=ownership.claim(workload.workload, workload.podgroup, settings=settings),
+                verdict=verdicts.judge(workload),
+                settings=settings,
+                now_s=now_s,
+                nodes=view.nodes,
+                brake=brake,
+                has_service=view.table is not None,
+                table=_standing(view, workload, settings=settings, now_s=now_s),
+            )
+        )
+        for workload in view.workloads
+    )
+    ledgers = {decision.workload: decision.ledger for decision in decisions}
+    table = tables.plan_table(view, ledgers=ledgers, settings=settings, now_s=now_s)
+    times = [decision.wake_at_s for decision in decisions] + [table.wake_at_s if table else None]
+    wake_at_s = min((time for time in times if time is not None), default=None)
+    return Plan(decisions=decisions, table=table, wake_at_s=wake_at_s)
+
+
+def decide(look: Look) -> Decision:
+    """The first rule that fits, then the bookkeeping that every managed workload gets."""
+    for rule in RULES:
+        decision = rule(look)
+        if decision is not None:
+            break
+    else:
+        decision = _say(look, rule="healthy", sentence=_health(look))
+    if look.claim.notice is not None:
+        decision = replace(decision, notices=(*decision.notices, look.claim.notice))
+    if look.view.ledger_error or look.workload.deleting or not look.claim.acts:
+        return decision
+    return _keep_books(look, decision)
+
+
+# --- the rules, in order -----------------------------------------------------------------------------------
+
+
+def unreadable(look: Look) -> Decision | None:
+    """A memory that cannot be read is never started from zero: observe only, loudly."""
+    if not look.view.ledger_error:
+        return None
+    message = f"{look.workload.key}: observed only, its ledger is unreadable: {look.view.ledger_error}"
+    notice = Notice("LedgerUnreadable", message, warning=True, key=f"ledger:{look.workload.uid}")
+    return _say(look, rule="ledger-unreadable", sentence=message, notices=(notice,))
+
+
+def deleting(look: Look) -> Decision | None:
+    """A workload that its owner takes away is left alone."""
+    if not look.workload.deleting:
+        return None
+    return _say(look, rule="deleting", sentence="its owner is being deleted")
+
+
+def not_ours(look: Look) -> Decision | None:
+    """No label, or somebody else's: shown and published, never touched."""
+    if look.claim.acts:
+        return None
+    why = "a platform owns it" if look.claim.ownership is Ownership.PLATFORM else "not managed by label"
+    what = f", faults: {_words(look.verdict.acting)}" if look.verdict.acting else ""
+    outcome = Outcome.HELD if look.view.ledger.recovery is not None else None
+    return _say(look, rule="not-ours", sentence=f"observed, {why}{what}", outcome=outcome)
+
+
+def already_parked(look: Look) -> Decision | None:
+    """Only a person re-arms it."""
+    park = look.view.ledger.parked
+    if park is None:
+        return None
+    return _say(look, rule="parked", sentence=f"parked ({park.reason}): {park.message}")
+
+
+def owner_gave_up(look: Look) -> Decision | None:
+    """A terminally Failed owner makes no pods any more, so no deletion can help."""
+    if not look.workload.failed:
+        return None
+    return recovering.park(look, reason="OwnerGaveUp", message=_why_owner_gave_up(look))
+
+
+def continue_recovery(look: Look) -> Decision | None:
+    """One recovery at a time; it absorbs what happens meanwhile."""
+    if look.view.ledger.recovery is None:
+        return None
+    return recovering.resume(look)
+
+
+def held_by_brake(look: Look) -> Decision | None:
+    """Many nodes lost at once: wait before deleting because of it."""
+    if not (look.brake.on and look.verdict.node_loss_only):
+        return None
+    message = f"{look.workload.key}: held, {look.brake.reason}; {_words(look.verdict.acting)}"
+    notice = Notice("HeldByBrake", message, warning=True, key=f"brake:{look.workload.uid}")
+    return _say(
+        look,
+        rule="brake",
+        sentence=message,
+        notices=(notice,),
+        wake_at_s=look.brake.wake_at_s,
+        outcome=Outcome.HELD,
+    )
+
+
+def open_recovery(look: Look) -> Decision | None:
+    """An acting fault is answered."""
+    if not look.verdict.acting:
+        return None
+    return recovering.begin(look)
+
+
+RULES: tuple[Rule, ...] = (
+    unreadable,
+    deleting,
+    not_ours,
+    already_parked,
+    owner_gave_up,
+    continue_recovery,
+    held_by_brake,
+    open_recovery,
+)
+
+
+# --- bookkeeping -------------------------------------------------------------------------------------------
+
+
+def _keep_books(look: Look, decision: Decision) -> Decision:
+    """Adoption, members and the operator's retries: each written once per object."""
+    ledger, adoption, adopt_again_s = _adopt(look, decision.ledger)
+    ledger = _count_members(look, ledger)
+    ledger, granted, grant_at_s = (ledger, None, None) if ledger.parked else retries.grant(look, ledger)
+    extra: tuple[Action, ...] = tuple(action for action in (adoption, granted) if action is not None)
+    times = [time for time in (decision.wake_at_s, adopt_again_s, grant_at_s) if time is not None]
+    return replace(
+        decision,
+        ledger=ledger,
+        actions=(*extra, *decision.actions),
+        wake_at_s=min(times, default=None),
+    )
+
+
+def _adopt(look: Look, ledger: WorkloadLedger) -> tuple[WorkloadLedger, AdoptPodGroup | None, float | None]:
+    podgroup = look.view.podgroup
+    if not look.claim.adopt or podgroup is None:
+        return ledger, None, None
+    again_at_s = ledger.adopted_at_s + READOPT_S
+    if ledger.adopted_podgroup_uid == podgroup.uid and look.now_s < again_at_s:
+        return ledger, None, again_at_s
+    ledger = records.changed(ledger, adopted_podgroup_uid=podgroup.uid, adopted_at_s=look.now_s)
+    return ledger, AdoptPodGroup(key=podgroup.key, uid=podgroup.uid), look.now_s + READOPT_S
+
+
+def _count_members(look: Look, ledger: WorkloadLedger) -> WorkloadLedger:
+    """Who belongs to a complete, undisturbed workload."""
+    undisturbed = ledger.recovery is None and ledger.parked is None and not look.verdict.acting
+    running = all(pod.phase is PodPhase.RUNNING for pod in look.alive)
+    if not (undisturbed and look.complete and running):
+        return ledger
+    members = records.members_of(look.alive)
+    return ledger if ledger.members == members else records.changed(ledger, members=members)
+
+
+def _standing(
+    view: ScopeView, workload: WorkloadView, *, settings: Settings, now_s: float
+) -> TableStanding | None:
+    """Where the table stands, for a workload that may reach `announce` with this look."""
+    recovery = workload.ledger.recovery
+    if recovery is None or recovery.phase not in _MAY_ANNOUNCE:
+        return None
+    return tables.standing(view, workload, settings=settings, now_s=now_s)
+
+
+# --- sentences ---------------------------------------------------------------------------------------------
+
+
+def _health(look: Look) -> str:
+    shown = f"; recorded only: {_words(look.verdict.recorded)}" if look.verdict.recorded else ""
+    if not look.complete:
+        return f"no fault; {len(look.alive)} of {look.workload.replicas} pods are there{shown}"
+    return f"well, {len(look.alive)} pods{shown}"
+
+
+def _words(faults: tuple[Fault, ...]) -> str:
+    return ", ".join(verdicts.describe(fault) for fault in faults[:3])
+
+
+def _why_owner_gave_up(look: Look) -> str:
+    workload = look.workload
+    told = f" ({workload.failed_message})" if workload.failed_message else ""
+    label = workload.labels.get(budgets.LABEL_RETRY_TIMES, "absent")
+    times = "no entry" if look.view.retry_times is None else f"Times={look.view.retry_times}"
+    return (
+        f"the operator declared {workload.kind} {workload.key} Failed for good{told}. Its limits: label "
+        f"{budgets.LABEL_RETRY_TIMES} is {label}; ConfigMap {retries.RETRY_CONFIG_MAP} key "
+        f"{retries.RETRY_KEY} has {times} for {retries.entry_of(look)}. Delete and apply the job again"
+    )
+
+
+def _say(
+    look: Look,
+    *,
+    rule: str,
+    sentence: str,
+    notices: tuple[Notice, ...] = (),
+    wake_at_s: float | None = None,
+    outcome: Outcome | None = None,
+) -> Decision:
+    return Decision(
+        workload=look.workload.key,
+        ledger=look.view.ledger,
+        sentence=sentence,
+        rule=rule,
+        notices=notices,
+        wake_at_s=wake_at_s,
+        outcome=outcome,
+    )

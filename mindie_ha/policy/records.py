@@ -1,0 +1,161 @@
+"""How the record of a recovery changes: opened, moved to another phase, tried again, closed.
+
+Nothing here decides. Each function returns a new record and keeps its bounds, so that a rule reads as
+what it means and not as a list of fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mindie_ha.model.ids import PodUID
+from mindie_ha.model.ledgers import MAX_CLOSED, MAX_PHASES_KEPT, Attempt, Member, Park, WorkloadLedger
+from mindie_ha.model.pods import Pod
+from mindie_ha.model.recoveries import (
+    ClosedRecovery,
+    Intent,
+    Outcome,
+    Phase,
+    PhaseRecord,
+    Recovery,
+    Replacement,
+    Target,
+)
+from mindie_ha.policy.budgets import with_attempt
+
+
+def opened(*, epoch: int, intent: Intent, rung: str, now_s: float) -> Recovery:
+    """A new recovery before its first attempt; `tried` makes it act."""
+    return Recovery(
+        epoch=epoch,
+        intent=intent,
+        rung=rung,
+        phase=Phase.ISOLATE,
+        phase_since_s=now_s,
+        opened_at_s=now_s,
+    )
+
+
+def tried(
+    ledger: WorkloadLedger,
+    recovery: Recovery,
+    *,
+    pods: Iterable[Pod],
+    not_before_s: float,
+    deadline_s: float | None,
+    exit_: str,
+    now_s: float,
+) -> WorkloadLedger:
+    """`ledger` with one more attempt of the recovery's rung: recorded, its targets named, at `isolate`."""
+    recovery = aimed(recovery, pods=pods)
+    recovery = entered(recovery, Phase.ISOLATE, exit_=exit_, deadline_s=deadline_s, now_s=now_s)
+    attempts = {**recovery.attempts, recovery.rung: recovery.attempts.get(recovery.rung, 0) + 1}
+    recovery = updated(
+        recovery, attempts=attempts, not_before_s=not_before_s, replacements=(), verified=False
+    )
+    attempt = Attempt(epoch=recovery.epoch, rung=recovery.rung, at_s=now_s)
+    return changed(
+        ledger,
+        recovery=recovery,
+        epoch=recovery.epoch,
+        attempts=with_attempt(ledger.attempts, attempt),
+    )
+
+
+def aimed(recovery: Recovery, *, pods: Iterable[Pod]) -> Recovery:
+    """`recovery` with `pods` among its targets, each once."""
+    known = target_uids(recovery)
+    more = tuple(
+        Target(name=pod.key.name, uid=pod.uid, node=pod.node, rank=pod.rank)
+        for pod in pods
+        if pod.uid not in known
+    )
+    return updated(recovery, targets=(*recovery.targets, *more)) if more else recovery
+
+
+def entered(
+    recovery: Recovery, phase: Phase, *, exit_: str, deadline_s: float | None, now_s: float
+) -> Recovery:
+    """`recovery` in `phase`; the phase it leaves ends with `exit_` as its reason."""
+    begun = PhaseRecord(rung=recovery.rung, phase=phase, start_s=now_s)
+    history = (*ended(recovery, exit_=exit_, now_s=now_s), begun)
+    return updated(
+        recovery,
+        phase=phase,
+        phase_since_s=now_s,
+        deadline_s=deadline_s,
+        history=history[-MAX_PHASES_KEPT:],
+        condition="",
+        condition_message="",
+        quiet_since_s=None,
+    )
+
+
+def ended(recovery: Recovery, *, exit_: str, now_s: float) -> tuple[PhaseRecord, ...]:
+    """The history with its open phase ended."""
+    if not recovery.history or recovery.history[-1].end_s is not None:
+        return recovery.history
+    last = recovery.history[-1].model_copy(update={"end_s": now_s, "exit": exit_})
+    return (*recovery.history[:-1], last)
+
+
+def closed(
+    ledger: WorkloadLedger,
+    recovery: Recovery,
+    *,
+    outcome: Outcome,
+    summary: str,
+    members: tuple[Member, ...],
+    now_s: float,
+) -> WorkloadLedger:
+    """`ledger` without an open recovery; what happened is kept, the members are counted anew."""
+    record = ClosedRecovery(
+        epoch=recovery.epoch,
+        intent=recovery.intent,
+        outcome=outcome,
+        rungs=tuple(recovery.attempts),
+        opened_at_s=recovery.opened_at_s,
+        closed_at_s=now_s,
+        targets=recovery.targets,
+        replacements=recovery.replacements,
+        history=ended(recovery, exit_=outcome.value, now_s=now_s),
+        summary=summary,
+    )
+    return changed(ledger, recovery=None, closed=(*ledger.closed, record)[-MAX_CLOSED:], members=members)
+
+
+def parked(ledger: WorkloadLedger, *, reason: str, message: str, now_s: float) -> WorkloadLedger:
+    """`ledger` stopped until a person re-arms it; an open recovery closes as parked."""
+    if ledger.recovery is not None:
+        ledger = closed(
+            ledger, ledger.recovery, outcome=Outcome.PARKED, summary=message, members=(), now_s=now_s
+        )
+    park = Park(reason=reason, message=message, at_s=now_s)
+    return changed(ledger, parked=park, members=())
+
+
+def members_of(pods: Iterable[Pod]) -> tuple[Member, ...]:
+    """`pods` as members, by name."""
+    return tuple(Member(name=pod.key.name, uid=pod.uid) for pod in sorted(pods, key=lambda pod: pod.key))
+
+
+def replacements_of(pods: Iterable[Pod]) -> tuple[Replacement, ...]:
+    """`pods` as replacements, in their order."""
+    return tuple(
+        Replacement(name=pod.key.name, uid=pod.uid, node=pod.node, devices=pod.devices) for pod in pods
+    )
+
+
+def target_uids(recovery: Recovery) -> frozenset[PodUID]:
+    """The pods that this recovery may delete."""
+    return frozenset(target.uid for target in recovery.targets)
+
+
+def updated(recovery: Recovery, **fields: object) -> Recovery:
+    """`recovery` with `fields` replaced."""
+    return recovery.model_copy(update=fields)
+
+
+def changed(ledger: WorkloadLedger, **fields: object) -> WorkloadLedger:
+    """`ledger` with `fields` replaced."""
+    return ledger.model_copy(update=fields)

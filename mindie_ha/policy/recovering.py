@@ -1,0 +1,366 @@
+"""Opening, continuing and ending the recovery of one workload.
+
+Promise: what a recovery does next follows from its record and the view alone. Every attempt is recorded
+before it acts, every deletion hits a recorded target, and the actions handed out belong to the phase that
+the returned ledger names. Cut anywhere and looked at again, the rest is the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mindie_ha.model.decisions import Action, Decision, Notice
+from mindie_ha.model.ledgers import WorkloadLedger
+from mindie_ha.model.recoveries import Outcome, Phase, Recovery
+from mindie_ha.policy import budgets, obligations, records
+from mindie_ha.policy.ladders import ladder
+from mindie_ha.policy.looks import Look
+from mindie_ha.policy.rungs import phases
+from mindie_ha.policy.rungs.gates import HELD_BY_BRAKE
+from mindie_ha.policy.rungs.returning import replacements
+from mindie_ha.policy.rungs.steps import Degraded, Failed, Recovered, Rung, StepResult
+from mindie_ha.policy.verdicts import Verdict, describe, intent
+
+MAX_STEPS = 32  # more than the longest way through the phases: a bound, never reached
+
+_BEFORE_STOP = (Phase.ISOLATE, Phase.BACKOFF)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why no attempt is made: nothing, or a reason to park."""
+
+    reason: str
+    message: str
+    parks: bool = True
+
+
+def begin(look: Look) -> Decision:
+    """Answer acting faults of a workload that has no open recovery."""
+    stretch = budgets.recent_attempts(look.view.ledger, settings=look.settings.budgets, now_s=look.now_s)
+    ledger = records.changed(look.view.ledger, attempts=stretch)
+    refusal = _refuse(look, ledger, look.verdict)
+    if refusal is not None:
+        return _refused(look, ledger, refusal)
+    rung = _first_rung(look)
+    recovery = records.opened(
+        epoch=ledger.epoch + 1,
+        intent=intent(look.verdict, now_s=look.now_s),
+        rung=rung.name,
+        now_s=look.now_s,
+    )
+    ledger = _attempt(look, ledger, recovery, verdict=look.verdict, exit_="")
+    return resume(_with(look, ledger), rule="open")
+
+
+def resume(look: Look, *, rule: str = "continue") -> Decision:
+    """Take the open recovery as far as the view allows."""
+    notices: list[Notice] = []
+    sentences: list[str] = []
+    for _ in range(MAX_STEPS):
+        look = _with(look, _minded(look))
+        recovery = _open(look)
+        if _is_moot(look, recovery):
+            return _moot(look, recovery)
+        disturbed = _disturbance(look, recovery)
+        if disturbed is not None:
+            verdict, reason = disturbed
+            again = _again(look, recovery, verdict=verdict, reason=reason)
+            if isinstance(again, Decision):
+                return again
+            look = _with(look, again)
+            sentences.append(reason)
+            continue
+        step = _rung_of(look, recovery).step(_on_rung(look, recovery), recovery)
+        notices += step.notices
+        sentences.append(step.sentence)
+        look = _with(look, records.changed(look.view.ledger, recovery=step.recovery))
+        if step.moved:
+            continue
+        if step.result is None:
+            return _waiting(look, step, rule=rule, sentences=sentences, notices=notices)
+        ended = _ended(look, step.recovery, step.result)
+        if isinstance(ended, Decision):
+            return replace(ended, notices=(*notices, *ended.notices))
+        look = _with(look, ended)
+    return _decision(look, rule=rule, sentence=sentences[-1], wake_at_s=look.now_s)
+
+
+def _waiting(
+    look: Look, step: StepResult, *, rule: str, sentences: list[str], notices: list[Notice]
+) -> Decision:
+    recovery = step.recovery
+    outcome = None
+    if recovery.condition:
+        outcome = Outcome.HELD if recovery.condition == HELD_BY_BRAKE else Outcome.WAITING
+        message = f"{look.workload.key}: {recovery.condition}: {step.sentence}"
+        key = f"condition:{look.workload.uid}#{recovery.epoch}:{recovery.condition}"
+        notices = [*notices, Notice(recovery.condition, message, key=key)]
+    return Decision(
+        workload=look.workload.key,
+        ledger=look.view.ledger,
+        sentence=f"recovery {recovery.epoch}, {recovery.rung}/{recovery.phase}: {'; '.join(sentences)}",
+        rule=rule,
+        actions=_with_orders(look, recovery, step.actions),
+        notices=tuple(notices),
+        wake_at_s=step.wake_at_s,
+        outcome=outcome,
+    )
+
+
+# --- what a look adds to the record ------------------------------------------------------------------------
+
+
+def _minded(look: Look) -> WorkloadLedger:
+    """The ledger with every isolation that the faults ask for as an obligation, and, until the first
+    deletion, with every pod of the scope as a target."""
+    recovery = _open(look)
+    owed = obligations.obliged(recovery, obligations.needs(look), now_s=look.now_s)
+    recovery = records.updated(recovery, obligations=owed)
+    if recovery.phase in _BEFORE_STOP:
+        uids = _rung_of(look, recovery).scope(look).uids
+        recovery = records.aimed(recovery, pods=[pod for pod in look.view.pods if pod.uid in uids])
+    return records.changed(look.view.ledger, recovery=recovery)
+
+
+def _with_orders(look: Look, recovery: Recovery, actions: tuple[Action, ...]) -> tuple[Action, ...]:
+    """`actions`, and the isolations that became due while another phase goes on."""
+    if recovery.phase is Phase.ISOLATE:
+        return actions
+    known = {mark.ref for mark in recovery.obligations if mark.since_s < look.now_s}
+    due = [need for need in obligations.needs(look) if need.ref not in known]
+    orders = tuple(
+        obligations.order(look, need, recovery)
+        for need in due
+        if not obligations.in_effect(look, need, recovery)
+    )
+    return (*orders, *actions)
+
+
+# --- faults during a recovery ------------------------------------------------------------------------------
+
+
+def _is_moot(look: Look, recovery: Recovery) -> bool:
+    """Whether the faults went away before anything was deleted, and the pods stand as they stood."""
+    if recovery.phase not in _BEFORE_STOP or sum(recovery.attempts.values()) != 1 or look.verdict.acting:
+        return False
+    alive = {pod.uid for pod in look.alive}
+    return bool(recovery.targets) and records.target_uids(recovery) <= alive
+
+
+def _moot(look: Look, recovery: Recovery) -> Decision:
+    if obligations.blocking(look, recovery):
+        sentence = "the fault is gone, its isolation is still needed"
+        wake_at_s = look.now_s + look.settings.phases.list_lag_s
+        return _decision(look, rule="moot", sentence=sentence, wake_at_s=wake_at_s)
+    return _close(look, recovery, Outcome.RECOVERED_UNVERIFIED, "the fault went away, nothing was deleted")
+
+
+def _disturbance(look: Look, recovery: Recovery) -> tuple[Verdict, str] | None:
+    """A new fault on a replacement, a replacement lost or misplaced. Targets may fail as they like."""
+    if recovery.phase in _BEFORE_STOP:
+        return None
+    fresh = look.verdict.outside(records.target_uids(recovery))
+    if fresh.acting:
+        return fresh, f"a replacement is hit: {describe(fresh.acting[0])}"
+    if recovery.phase is Phase.STOP:
+        return None
+    pods = replacements(look, recovery, _rung_of(look, recovery).scope(look))
+    isolated = obligations.actively_isolated(look, recovery)
+    misplaced = [pod for pod in pods if pod.node in isolated]
+    if misplaced:
+        return Verdict(), f"{misplaced[0].key.name} was placed on isolated {misplaced[0].node}"
+    alive = {pod.uid for pod in pods}
+    recorded = {item.uid for item in recovery.replacements}
+    lost = sorted(item.name for item in recovery.replacements if item.uid not in alive)
+    if lost and look.lives_together and recorded & alive:
+        return Verdict(), f"replacement {lost[0]} vanished, the others cannot go on without it"
+    return None
+
+
+def _again(look: Look, recovery: Recovery, *, verdict: Verdict, reason: str) -> WorkloadLedger | Decision:
+    """One more attempt of the same rung, or a park where that is refused."""
+    refusal = _refuse(look, look.view.ledger, verdict)
+    if refusal is not None:
+        return _refused(look, look.view.ledger, replace(refusal, parks=True))
+    return _attempt(look, look.view.ledger, recovery, verdict=verdict, exit_=reason)
+
+
+def _attempt(
+    look: Look, ledger: WorkloadLedger, recovery: Recovery, *, verdict: Verdict, exit_: str
+) -> WorkloadLedger:
+    """Record an attempt, pay for it, and name its targets."""
+    if verdict.software:
+        ledger = records.changed(ledger, software_retries_spent=ledger.software_retries_spent + 1)
+    uids = _rung_of(look, recovery).scope(look).uids
+    return records.tried(
+        ledger,
+        recovery,
+        pods=[pod for pod in look.view.pods if pod.uid in uids],
+        not_before_s=budgets.not_before_s(
+            ledger.attempts,
+            seed=f"{look.workload.uid}#{recovery.epoch}",
+            settings=look.settings.budgets,
+        ),
+        deadline_s=phases.deadline_s(look, recovery, Phase.ISOLATE),
+        exit_=exit_,
+        now_s=look.now_s,
+    )
+
+
+# --- limits and ends ---------------------------------------------------------------------------------------
+
+
+def _refuse(look: Look, ledger: WorkloadLedger, verdict: Verdict) -> Refusal | None:
+    """Whether an attempt that answers `verdict` is beyond its limits."""
+    allowed = budgets.retries_allowed(look.workload)
+    if verdict.software and budgets.retries_left(look.workload, ledger) == 0:
+        worst = describe(verdict.acting[0])
+        label = budgets.LABEL_RETRY_TIMES
+        if allowed == 0:
+            message = f"{worst}: not acted on, label {label} is absent or 0"
+            return Refusal("SoftwareFaultNotPaid", message, parks=False)
+        return Refusal("BudgetSpent", f"{worst}: all {allowed} retries of label {label} are spent")
+    limit = look.settings.budgets.max_attempts
+    if len(ledger.attempts) >= limit:
+        message = f"{limit} attempts without {look.settings.budgets.stable_s:g} stable seconds between"
+        return Refusal("LadderSpent", message)
+    return None
+
+
+def _refused(look: Look, ledger: WorkloadLedger, refusal: Refusal) -> Decision:
+    if not refusal.parks:
+        notice = Notice(
+            refusal.reason,
+            f"{look.workload.key}: {refusal.message}",
+            warning=True,
+            key=f"{refusal.reason}:{look.workload.uid}",
+        )
+        return Decision(
+            workload=look.workload.key,
+            ledger=look.view.ledger,
+            sentence=refusal.message,
+            rule="report-only",
+            notices=(notice,),
+        )
+    return park(_with(look, ledger), reason=refusal.reason, message=refusal.message)
+
+
+def park(look: Look, *, reason: str, message: str) -> Decision:
+    """Stop, say so loudly, and wait for a person; but not while a mark of ours is still needed."""
+    recovery = look.view.ledger.recovery
+    blocking = obligations.blocking(look, recovery) if recovery is not None else ()
+    if blocking:
+        sentence = f"will park ({reason}) when isolation {blocking[0].ref} is no longer needed"
+        wake_at_s = look.now_s + look.settings.phases.list_lag_s
+        return _decision(look, rule="park", sentence=sentence, wake_at_s=wake_at_s, outcome=Outcome.WAITING)
+    text = f"{message}. Nothing more is done until `mindie-ha reset {look.workload.key}`"
+    ledger = records.parked(look.view.ledger, reason=reason, message=message, now_s=look.now_s)
+    notice = Notice(
+        reason, f"{look.workload.key}: {text}", warning=True, key=f"park:{look.workload.uid}#{ledger.epoch}"
+    )
+    return Decision(
+        workload=look.workload.key,
+        ledger=ledger,
+        sentence=f"parked ({reason}): {text}",
+        rule="park",
+        notices=(notice,),
+        outcome=Outcome.PARKED,
+    )
+
+
+def _ended(
+    look: Look, recovery: Recovery, result: Recovered | Degraded | Failed
+) -> Decision | WorkloadLedger:
+    match result:
+        case Recovered(verified):
+            outcome = Outcome.RECOVERED if verified else Outcome.RECOVERED_UNVERIFIED
+            return _close(look, recovery, outcome, f"{len(look.alive)} pods are well again")
+        case Degraded(message):
+            return _close(look, recovery, Outcome.DEGRADED, message)
+        case Failed():
+            return _next_rung(look, recovery, result)
+
+
+def _next_rung(look: Look, recovery: Recovery, failed: Failed) -> Decision | WorkloadLedger:
+    """The next open rung of the ladder; after the last the same again."""
+    barred = tuple(dict.fromkeys((*recovery.closed_rungs, *sorted(failed.closes))))
+    recovery = records.updated(recovery, closed_rungs=barred)
+    rungs = ladder(look.workload, settings=look.settings)
+    names = [rung.name for rung in rungs]
+    wider = rungs[names.index(recovery.rung) + 1 :] if recovery.rung in names else rungs
+    following = next((rung for rung in wider if rung.name not in barred and rung.applicable(look)), None)
+    if following is not None:
+        recovery = records.updated(recovery, rung=following.name)
+    elif recovery.rung in barred:
+        return park(look, reason="LadderSpent", message=f"no rung is open any more: {failed.reason}")
+    return _again(look, recovery, verdict=Verdict(), reason=failed.reason)
+
+
+def _close(look: Look, recovery: Recovery, outcome: Outcome, summary: str) -> Decision:
+    ledger = records.closed(
+        look.view.ledger,
+        recovery,
+        outcome=outcome,
+        summary=summary,
+        members=records.members_of(look.alive) if look.complete else (),
+        now_s=look.now_s,
+    )
+    took_s = look.now_s - recovery.opened_at_s
+    return Decision(
+        workload=look.workload.key,
+        ledger=ledger,
+        sentence=f"recovery {recovery.epoch} closed as {outcome} after {took_s:.1f} s: {summary}",
+        rule="close",
+        outcome=outcome,
+    )
+
+
+# --- small readings ----------------------------------------------------------------------------------------
+
+
+def _first_rung(look: Look) -> Rung:
+    rungs = ladder(look.workload, settings=look.settings)
+    return next(rung for rung in rungs if rung.applicable(look))
+
+
+def _rung_of(look: Look, recovery: Recovery) -> Rung:
+    """The rung a recovery is on; a name that this version does not know is taken as the widest."""
+    rungs = ladder(look.workload, settings=look.settings)
+    return next((rung for rung in rungs if rung.name == recovery.rung), rungs[-1])
+
+
+def _on_rung(look: Look, recovery: Recovery) -> Look:
+    """The look with whether a wider rung is still open."""
+    rungs = ladder(look.workload, settings=look.settings)
+    names = [rung.name for rung in rungs if rung.name not in recovery.closed_rungs]
+    return replace(look, last_rung=not names or names[-1] == recovery.rung)
+
+
+def _open(look: Look) -> Recovery:
+    recovery = look.view.ledger.recovery
+    if recovery is None:
+        raise ValueError(f"{look.workload.key}: no recovery is open")
+    return recovery
+
+
+def _with(look: Look, ledger: WorkloadLedger) -> Look:
+    return replace(look, view=replace(look.view, ledger=ledger))
+
+
+def _decision(
+    look: Look,
+    *,
+    rule: str,
+    sentence: str,
+    wake_at_s: float | None = None,
+    outcome: Outcome | None = None,
+) -> Decision:
+    return Decision(
+        workload=look.workload.key,
+        ledger=look.view.ledger,
+        sentence=sentence,
+        rule=rule,
+        wake_at_s=wake_at_s,
+        outcome=outcome,
+    )

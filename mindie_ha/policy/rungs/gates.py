@@ -1,0 +1,57 @@
+"""May we delete now? The gate between `isolate` and `stop`.
+
+Four things can hold a deletion that was already decided: the pause between attempts, an owner that acts
+first (guard), the fleet brake, and the time that consumers need to drop an instance gracefully (the last
+is part of `not_before_s`). Each has a name, so that a waiting recovery can say what it waits for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mindie_ha.model.recoveries import Recovery
+from mindie_ha.policy.looks import Look
+from mindie_ha.policy.ownership import Ownership
+from mindie_ha.policy.verdicts import NODE_LOSS
+
+HELD_BY_BRAKE = "HeldByBrake"
+GUARDING = "GuardingOwner"
+BACKING_OFF = "BackingOff"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Open, or closed by a named condition."""
+
+    condition: str = ""
+    message: str = ""
+    wake_at_s: float | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether deletions may start."""
+        return not self.condition
+
+
+def gate(look: Look, recovery: Recovery) -> Gate:
+    """The first thing that holds the deletions of `recovery`."""
+    if look.brake.on and _asked_by_lost_nodes_only(look, recovery):
+        return Gate(HELD_BY_BRAKE, "too many nodes were lost at once", look.brake.wake_at_s)
+    if look.claim.ownership is Ownership.GUARD:
+        acts_at_s = _attempt_began_s(look, recovery) + look.settings.ownership.guard_s
+        if look.now_s < acts_at_s:
+            return Gate(GUARDING, "the scheduler acts first, or adoption is not seen yet", acts_at_s)
+    if look.now_s < recovery.not_before_s:
+        return Gate(BACKING_OFF, "the next deletion has to wait", recovery.not_before_s)
+    return Gate()
+
+
+def _asked_by_lost_nodes_only(look: Look, recovery: Recovery) -> bool:
+    if look.verdict.acting:
+        return look.verdict.node_loss_only
+    return recovery.intent.cause in NODE_LOSS
+
+
+def _attempt_began_s(look: Look, recovery: Recovery) -> float:
+    attempts = look.view.ledger.attempts
+    return attempts[-1].at_s if attempts else recovery.opened_at_s

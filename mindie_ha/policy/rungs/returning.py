@@ -1,0 +1,132 @@
+"""The second half of a Kubernetes rung: new pods exist, have a place, a table, are known and are well.
+
+Others do the work here (the operator, the scheduler, the kubelet, the publisher); we look, and name what
+is missing. A replacement is a pod of the scope that is no target; old pods never count as success.
+"""
+
+from __future__ import annotations
+
+from mindie_ha.model.decisions import Notice
+from mindie_ha.model.pods import Pod, PodPhase
+from mindie_ha.model.recoveries import Outcome, Recovery
+from mindie_ha.model.workloads import Role
+from mindie_ha.policy.instances import has_table, judge_instance
+from mindie_ha.policy.looks import Look
+from mindie_ha.policy.obligations import blocking
+from mindie_ha.policy.records import replacements_of, target_uids
+from mindie_ha.policy.rungs.steps import Progress, Scope
+
+WAITING_FOR_CAPACITY = "WaitingForCapacity"
+WAITING_FOR_LIST = "WaitingForList"
+
+
+def replacements(look: Look, recovery: Recovery, scope: Scope) -> tuple[Pod, ...]:
+    """The pods that stand, or will stand, where the targets stood."""
+    targets = target_uids(recovery)
+    return tuple(pod for pod in look.alive if pod.uid in scope.uids and pod.uid not in targets)
+
+
+def recreate(look: Look, recovery: Recovery, scope: Scope) -> Progress:
+    """Wait until the owner has made as many pods as it has to."""
+    pods = replacements(look, recovery, scope)
+    if len(pods) < scope.expected:
+        return Progress(sentence=f"{len(pods)} of {scope.expected} pods are re-created")
+    return Progress(
+        sentence="the pods are re-created",
+        leave="re-created",
+        changes={"replacements": replacements_of(pods)},
+    )
+
+
+def place(look: Look, recovery: Recovery, scope: Scope) -> Progress:
+    """Wait until every replacement has a node."""
+    pods = replacements(look, recovery, scope)
+    homeless = [pod for pod in pods if not pod.node]
+    if not homeless:
+        return Progress(
+            sentence="every pod has a node",
+            leave="placed",
+            changes={"replacements": replacements_of(pods)},
+        )
+    refused = [pod for pod in homeless if pod.unschedulable]
+    if not refused:
+        return Progress(sentence=f"{len(homeless)} of {len(pods)} pods wait for a node")
+    return Progress(
+        sentence=f"{refused[0].key.name} finds no node: {refused[0].unschedulable}",
+        condition=WAITING_FOR_CAPACITY,
+        condition_message="the scheduler finds no node for the new pods",
+    )
+
+
+def table(look: Look, recovery: Recovery, scope: Scope) -> Progress:
+    """Wait until the instance's own table describes exactly the replacements."""
+    pods = replacements(look, recovery, scope)
+    changes: dict[str, object] = {"replacements": replacements_of(pods)}
+    if has_table(look.view):
+        state = judge_instance(look.view)
+        if not state.complete:
+            return Progress(sentence=f"the instance table is not complete: {state.reason}")
+        return Progress(sentence="the instance table is complete", leave="complete", changes=changes)
+    missing = [pod for pod in pods if not pod.ip]
+    if missing and look.workload.role is not Role.TRAINING:
+        return Progress(sentence=f"{missing[0].key.name} has no address yet")
+    return Progress(sentence="every pod has an address", leave="addressed", changes=changes)
+
+
+def announce(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG001
+    """Wait, never for long, until every subscriber has the table with the replacements."""
+    standing = look.table
+    if not look.has_service:
+        return Progress(sentence="no table to announce", leave="no table")
+    if standing is None:
+        return Progress(sentence="the table is judged with the next look", wake_at_s=look.now_s)
+    if standing.kept_out:
+        return Progress(sentence=f"not in the table: {standing.kept_out}", leave="kept out")
+    if not standing.subscribers:
+        message = f"{look.workload.key}: nobody subscribed; the table is kept and replayed to who comes"
+        notice = Notice("NoSubscriber", message, key=f"no-subscriber:{look.workload.scope}")
+        return Progress(sentence="nobody subscribed", leave="no subscriber", notices=(notice,))
+    if standing.current and standing.handed_to_all:
+        sentence = f"handed to {standing.subscribers} subscribers"
+        return Progress(sentence=sentence, leave="handed over")
+    return Progress(sentence="the table is on its way to its subscribers")
+
+
+def settle(look: Look, recovery: Recovery, scope: Scope) -> Progress:
+    """Wait until the replacements have been well for long enough, and no mark of ours is still needed."""
+    pods = replacements(look, recovery, scope)
+    verified = look.workload.role is Role.TRAINING or all(pod.has_readiness_probe for pod in pods)
+    unwell = [pod for pod in pods if not _is_well(pod)]
+    if unwell:
+        sentence = f"{unwell[0].key.name} is not {_goal(unwell[0])} yet"
+        return Progress(sentence=sentence, changes={"quiet_since_s": None})
+    phases = look.settings.phases
+    window_s = phases.settle_s if verified else max(phases.settle_s, phases.unverified_after_s)
+    since_s = look.now_s if recovery.quiet_since_s is None else recovery.quiet_since_s
+    changes: dict[str, object] = {
+        "quiet_since_s": since_s,
+        "verified": verified,
+        "replacements": replacements_of(pods),
+    }
+    if look.now_s < since_s + window_s:
+        sentence = f"{len(pods)} pods are well, watching them"
+        return Progress(sentence=sentence, changes=changes, patient=True, wake_at_s=since_s + window_s)
+    open_marks = blocking(look, recovery)
+    if open_marks:
+        return Progress(
+            sentence=f"well, but the scheduler's list does not show {open_marks[0].ref} yet",
+            changes=changes,
+            condition=WAITING_FOR_LIST,
+            condition_message=f"the isolation {open_marks[0].ref} is still needed",
+            patient=True,
+        )
+    outcome = Outcome.RECOVERED if verified else Outcome.RECOVERED_UNVERIFIED
+    return Progress(sentence="the pods are well", leave="settled", outcome=outcome, changes=changes)
+
+
+def _is_well(pod: Pod) -> bool:
+    return pod.phase is PodPhase.RUNNING and (pod.ready or not pod.has_readiness_probe)
+
+
+def _goal(pod: Pod) -> str:
+    return "Ready" if pod.has_readiness_probe else "Running"

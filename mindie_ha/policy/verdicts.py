@@ -1,0 +1,92 @@
+"""What the current faults mean for one workload.
+
+A verdict keeps apart what must be answered (`acting`) and what is only shown (`recorded`), orders the
+former so that the first one names the reason, and says who pays: hardware beats software, since a program
+that dies on a broken card did not fail by itself (rescheduling contract G7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mindie_ha.model.faults import Cause, Fault
+from mindie_ha.model.ids import PodUID
+from mindie_ha.model.recoveries import Intent, IntentKind
+from mindie_ha.model.views import WorkloadView
+
+NODE_LOSS = frozenset({Cause.NODE_NOT_READY, Cause.NODE_GONE})
+HARDWARE = NODE_LOSS | {Cause.CHIP_UNHEALTHY}
+
+# Worst first: what is certainly broken explains what merely stopped.
+_RANK = {
+    Cause.CHIP_UNHEALTHY: 0,
+    Cause.NODE_GONE: 1,
+    Cause.NODE_NOT_READY: 2,
+    Cause.POD_EVICTED: 3,
+    Cause.MEMBER_REPLACED: 4,
+    Cause.POD_FAILED: 5,
+    Cause.CRASH_LOOP: 6,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Faults of one workload, worst first."""
+
+    acting: tuple[Fault, ...] = ()
+    recorded: tuple[Fault, ...] = ()
+
+    @property
+    def pods_hit(self) -> frozenset[PodUID]:
+        """The pods that an acting fault hits now."""
+        return frozenset(fault.pod_uid for fault in self.acting if fault.pod_uid)
+
+    @property
+    def software(self) -> bool:
+        """Whether answering it is paid from `fault-retry-times`: nothing but programs failed."""
+        return bool(self.acting) and all(fault.software for fault in self.acting)
+
+    @property
+    def node_loss_only(self) -> bool:
+        """Whether every acting fault is a lost node: what the fleet brake may hold."""
+        return bool(self.acting) and all(fault.cause in NODE_LOSS for fault in self.acting)
+
+    def outside(self, known: frozenset[PodUID]) -> Verdict:
+        """The acting faults that hit pods other than `known`."""
+        return Verdict(acting=tuple(fault for fault in self.acting if fault.pod_uid not in known))
+
+
+def judge(view: WorkloadView) -> Verdict:
+    """Sort the faults of `view`."""
+    ordered = sorted(view.faults, key=lambda fault: (_RANK.get(fault.cause, 9), fault.identity))
+    return Verdict(
+        acting=tuple(fault for fault in ordered if fault.acts),
+        recorded=tuple(fault for fault in ordered if not fault.acts),
+    )
+
+
+def intent(verdict: Verdict, *, now_s: float) -> Intent:
+    """The reason of a recovery that answers `verdict`, in the words of its worst fault."""
+    worst = verdict.acting[0]
+    return Intent(
+        kind=IntentKind.CONDITION if worst.cause is Cause.MEMBER_REPLACED else IntentKind.FAULT,
+        cause=worst.cause,
+        node=worst.node,
+        device=worst.device,
+        codes=worst.codes,
+        pod=worst.pod,
+        at_s=worst.first_seen_s or now_s,
+        software=verdict.software,
+        summary=describe(worst),
+    )
+
+
+def describe(fault: Fault) -> str:
+    """One fault in words: `ChipUnhealthy: Ascend910-3 on node-1 (80E18005) under pod p-0`."""
+    place = f"{fault.device} on {fault.node}" if fault.device else fault.node
+    words = [f"{fault.cause}:", place] if place else [f"{fault.cause}:"]
+    if fault.codes:
+        words.append(f"({', '.join(fault.codes)})")
+    if fault.pod:
+        words.append(f"under pod {fault.pod}" if place else f"pod {fault.pod}")
+    return " ".join(words)
