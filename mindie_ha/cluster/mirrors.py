@@ -62,7 +62,7 @@ class Mirror:
         return all(informer.synced.is_set() for informer in self.informers)
 
     async def wait_synced(self, *, timeout_s: float) -> dict[str, str]:
-        """Wait until all are listed, at most so long (not scaled); those that are not, each with its reason."""
+        """Wait until all are listed, at most so long (not scaled); the rest, each with its reason."""
         waits = [asyncio.ensure_future(informer.synced.wait()) for informer in self.informers]
         try:
             await asyncio.wait(waits, timeout=timeout_s)
