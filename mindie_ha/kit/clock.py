@@ -14,6 +14,8 @@ import time
 from collections.abc import AsyncIterator
 from typing import Protocol
 
+MIN_DELAY_S = 1e-5
+
 
 class Clock(Protocol):
     """Reads and waits for time; all values in seconds."""
@@ -63,11 +65,19 @@ class LoopClock:
 
     async def sleep(self, delay_s: float) -> None:
         """Wait `delay_s` of this clock's time; a delay below 0 only yields to the loop."""
-        await asyncio.sleep(max(0.0, delay_s) / self.speed)
+        await asyncio.sleep(self._of_loop(delay_s))
 
     def timeout(self, delay_s: float) -> asyncio.Timeout:
         """Context manager that raises TimeoutError after `delay_s` of this clock's time."""
-        return asyncio.timeout(max(0.0, delay_s) / self.speed)
+        return asyncio.timeout(self._of_loop(delay_s))
+
+    def _of_loop(self, delay_s: float) -> float:
+        """A delay in the loop's time; never so short that the loop's clock would not move by it.
+
+        Without that, "wait for what is left until the deadline" turns round for ever on virtual time
+        when a rounding error is all that is left.
+        """
+        return max(delay_s / self.speed, MIN_DELAY_S) if delay_s > 0 else 0.0
 
 
 async def ticks(clock: Clock, period_s: float) -> AsyncIterator[float]:
