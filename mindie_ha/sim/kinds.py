@@ -120,6 +120,7 @@ def defined_by(crd: Object) -> list[Resource]:
                 subresources=subresources,
                 custom=True,
                 schema=(version.get("schema") or {}).get("openAPIV3Schema") or {},
+                printer_columns=tuple(version.get("additionalPrinterColumns") or ()),
             )
         )
     return found

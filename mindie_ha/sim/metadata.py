@@ -91,6 +91,8 @@ def _cannot_unmarshal(
     resource: Resource, value: object, struct: str, field: str, go_type: str
 ) -> StatusError:
     kind = _GO_KINDS.get(type(value), "null")
+    if resource.custom and field != "metadata":
+        field = field.removeprefix("metadata.")  # of a custom object the server decodes metadata on its own
     return bad_request(
         f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: json: '
         f"cannot unmarshal {kind} into Go struct field {struct}.{field} of type {go_type}"

@@ -26,6 +26,7 @@ class Resource:
     verbs: tuple[str, ...] = ALL_VERBS
     custom: bool = False  # defined by a CRD: no strategic merge patch, structural schema
     schema: dict[str, object] = field(default_factory=dict, hash=False, compare=False)
+    printer_columns: tuple[dict[str, object], ...] = field(default=(), hash=False, compare=False)
 
     @property
     def api_version(self) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mindie_ha.sim import syntax
+from mindie_ha.sim import crd_rules, syntax
 from mindie_ha.sim.resources import Resource
 from mindie_ha.sim.statuses import Cause
 
@@ -134,6 +134,7 @@ def _binding(obj: Object) -> Iterator[Cause]:
 
 _RULES: dict[str, Callable[[Object], Iterator[Cause]]] = {
     "ConfigMap": _config,
+    "CustomResourceDefinition": crd_rules.check,
     "Secret": _config,
     "Node": _node,
     "Service": _service,

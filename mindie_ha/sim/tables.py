@@ -47,7 +47,9 @@ def _columns(resource: Resource) -> tuple[Column, ...]:
     found = BUILTIN.get((resource.group, resource.kind))
     if found is not None:
         return found
-    printer = crd_version(resource).get("additionalPrinterColumns", ()) if resource.custom else ()
+    printer = resource.printer_columns
+    if resource.custom and not printer:
+        printer = crd_version(resource).get("additionalPrinterColumns", ())
     return custom_columns(printer) if printer else DEFAULT
 
 
