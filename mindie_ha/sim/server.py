@@ -21,6 +21,7 @@ from mindie_ha.sim.bodies import APPLY, decode, media_type
 from mindie_ha.sim.core import NAMESPACES, NO_OPTIONS, Core, WriteOptions
 from mindie_ha.sim.disturbances import Disturbances
 from mindie_ha.sim.documents import Documents
+from mindie_ha.sim.expiries import EventExpiry
 from mindie_ha.sim.garbage import GarbageCollector
 from mindie_ha.sim.kinds import Kinds, Route
 from mindie_ha.sim.requests import ApiRequest, ApiResponse
@@ -71,13 +72,16 @@ class ApiServer:
             clock=clock, entropy=entropy.child("disturbances"), store=store, hub=self.core.hub
         )
         self.garbage = GarbageCollector(self.core)
+        self.expiry = EventExpiry(self.core)
         crds.install(self.core)
         for name in NAMES_FROM_THE_START:
             writing.create(self.core, Route(NAMESPACES), {"metadata": {"name": name}}, NO_OPTIONS)
 
     async def run(self) -> None:
-        """Collect garbage and empty deleted namespaces, for ever."""
-        await self.garbage.run()
+        """Collect garbage, empty deleted namespaces and expire Events, for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.garbage.run(), name="garbage collector")
+            tasks.create_task(self.expiry.run(), name="event expiry")
 
     async def handle(self, request: ApiRequest) -> ApiResponse:
         """Answer one request; refusals are answers too."""

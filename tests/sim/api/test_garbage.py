@@ -104,3 +104,29 @@ async def test_a_deleted_namespace_is_emptied_then_goes(api: Api) -> None:
         await api.ok("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0})
         await asyncio.sleep(1)
         assert (await api("GET", "/api/v1/namespaces/mindie"))[0] == 404
+
+
+async def test_events_live_one_hour_after_their_last_write(api: Api) -> None:
+    path = "/api/v1/namespaces/mindie/events"
+
+    def event(name: str) -> Object:
+        about = {"kind": "Pod", "name": "a", "namespace": "mindie"}
+        return {"metadata": {"name": name}, "involvedObject": about, "reason": "Why", "type": "Normal"}
+
+    async with collecting(api):
+        await api.ok("POST", path, event("old"))
+        await api.ok("POST", path, event("renewed"))
+        await asyncio.sleep(3000)
+        await api.merge(f"{path}/renewed", {"count": 2})
+        await asyncio.sleep(1000)
+        assert await names(api, path) == ["renewed"]
+
+
+async def test_what_the_collector_deletes_is_audited(api: Api) -> None:
+    job = await api.ok("POST", GROUPS, {"metadata": {"name": "j"}})
+    made = await api.ok("POST", PODS, owned("a", job))
+    await api.ok("DELETE", f"{GROUPS}/j")
+    api.server.garbage.collect()
+    last = api.server.audit[-1]
+    assert (last.verb, last.name, last.uid) == ("delete", "a", made["metadata"]["uid"])
+    assert last.user_agent == "system:garbage-collector"
