@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from mindie_ha.cluster import convert, documents
 from mindie_ha.cluster.indexes import Index
-from mindie_ha.cluster.listings import Listings, parse_shard
-from mindie_ha.cluster.retries import RETRIES_KEY, job_of, parse_retries
+from mindie_ha.cluster.listings import Listings
+from mindie_ha.cluster.retries import RETRIES_KEY, Retries, job_of, parse_retries
 from mindie_ha.cluster.slim import SlimConfigMap
 from mindie_ha.cluster.sources import (
     CLUSTER_INFO_PREFIX,
@@ -24,6 +23,8 @@ from mindie_ha.cluster.sources import (
     Family,
     family_of,
 )
+from mindie_ha.intake import device_info, listed_devices
+from mindie_ha.intake.device_info import DeviceInfo
 from mindie_ha.model.errors import InputError, LedgerUnreadable
 from mindie_ha.model.ids import ObjectKey, ScopeKey, service_key
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
@@ -34,16 +35,6 @@ from mindie_ha.model.workloads import LABEL_JOB_ID, RingsConfig
 FRESH_S = 300.0  # a report that only got newer wakes nobody, unless the last one was this old
 DEVICE_INFO_NAMESPACE = "kube-system"
 CLUSTER_INFO_NAMESPACE = "mindx-dl"
-
-
-class ParseReport(Protocol):
-    """Reads `mindx-dl-deviceinfo-<node>`; never raises: a refused update marks the last good as stale."""
-
-    def __call__(
-        self, node: str, data: Mapping[str, str], previous: DeviceReport | None, *, now_s: float
-    ) -> DeviceReport:
-        """The report to believe from now on."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +63,16 @@ class Touched:
 class ConfigMaps:
     """Tables of parsed ConfigMaps; `put` and `drop` say what a change touches."""
 
-    def __init__(self, *, parse_report: ParseReport) -> None:
-        self._parse_report = parse_report
+    def __init__(self) -> None:
         self.listings = Listings()
-        self.reports: dict[str, DeviceReport] = {}
+        self.devices: dict[str, DeviceInfo] = {}  # by node: the report to believe, and its faults
         self.rings: dict[ObjectKey, RingsConfig] = {}
         self.rings_by_service: Index[ScopeKey, ObjectKey] = Index()
         self.ledgers: dict[ObjectKey, LedgerEntry] = {}
-        self.retries: dict[str, int] = {}
+        self.retries: dict[str, Retries] = {}
         self.retries_map: SlimConfigMap | None = None  # as last seen, for a compare-and-swap
-        self.recovering: set[ObjectKey] = set()  # ledgers with an open recovery
+        self.recovering: dict[ObjectKey, str] = {}  # ledgers with an open recovery -> what it is called
+        self._unknown: dict[ObjectKey, str] = {}  # unreadable ledgers of workloads -> "<ns>/<name>"
         self._isolating: Index[str, str] = Index()  # "<ns>/<name>" of a workload -> nodes it wants isolated
         self.problems: dict[ObjectKey, str] = {}  # what was refused, for people
 
@@ -108,7 +99,7 @@ class ConfigMaps:
         match family_of(item):
             case Family.DEVICE_INFO if item.key.namespace == DEVICE_INFO_NAMESPACE:
                 node = item.key.name.removeprefix(DEVICE_INFO_PREFIX)
-                known = self.reports.pop(node, None)
+                known = self.devices.pop(node, None)
                 return Touched(set(), {node} if known else set())
             case Family.CLUSTER_INFO if item.key.namespace == CLUSTER_INFO_NAMESPACE:
                 return Touched(set(), self.listings.remove(item.key, now_s=now_s))
@@ -128,18 +119,40 @@ class ConfigMaps:
         """The ledger stored under a ConfigMap key."""
         return self.ledgers.get(key)
 
+    def open_recoveries(self) -> frozenset[str]:
+        """Names of all open recoveries as isolations know them (`recovery:<ns>/<name>#<epoch>`).
+
+        Where a workload's ledger is unreadable, whatever it once wanted counts as open: nothing of its
+        may be released because we cannot read.
+        """
+        names = set(self.recovering.values())
+        for workload in self._unknown.values():
+            for node in self._isolating.of(workload):
+                names |= self._wishes(node, workload)
+        return frozenset(names)
+
+    def _wishes(self, node: str, workload: str) -> set[str]:
+        entries = (entry.ledger for entry in self.ledgers.values())
+        ledgers = (ledger for ledger in entries if isinstance(ledger, NodeLedger) and ledger.node == node)
+        wanted = (name for ledger in ledgers for one in ledger.isolations for name in one.wanted_by)
+        return {name for name in wanted if _workload_of(name) == workload}
+
     def _put_report(self, item: SlimConfigMap, now_s: float) -> Touched:
         node = item.key.name.removeprefix(DEVICE_INFO_PREFIX)
-        old = self.reports.get(node)
-        new = self._parse_report(node, item.data, old, now_s=now_s)
-        self.reports[node] = new
-        if new.stale_reason:
-            self.problems[item.key] = new.stale_reason
-        if old is not None and new.updated_at_s - old.updated_at_s < FRESH_S:
-            quiet = replace(new, updated_at_s=old.updated_at_s) == old
-            if quiet:
-                return nothing()
-        worse = bool(new.unhealthy - (old.unhealthy if old else frozenset()))
+        old = self.devices.get(node)
+        try:
+            new = device_info.parse(node, item.data, now_s=now_s)
+        except InputError as error:
+            self.problems[item.key] = str(error)
+            last = old or DeviceInfo(DeviceReport(node), ())
+            new = replace(last, report=replace(last.report, stale_reason=str(error)))
+        else:
+            faults = device_info.continued(new.faults, previous=old.faults if old else ())
+            new = replace(new, faults=faults)
+        self.devices[node] = new
+        if old is not None and _same_report(old.report, new.report):
+            return nothing()
+        worse = bool(new.report.unhealthy - (old.report.unhealthy if old else frozenset()))
         return Touched(set(), {node}, urgent=worse)
 
     def _put_shard(self, item: SlimConfigMap, now_s: float) -> Touched:
@@ -147,11 +160,13 @@ class ConfigMaps:
         if not name.removeprefix(CLUSTER_INFO_PREFIX).isdecimal():
             return nothing()
         try:
-            entries = parse_shard(item.data.get(name, ""), where=f"ConfigMap {item.key}")
+            shard = listed_devices.parse(item.data.get(name, ""), where=f"ConfigMap {item.key}")
         except InputError as error:
-            self.problems[item.key] = str(error)
+            self.problems[item.key] = str(error)  # the last good content stays
             return nothing()
-        return Touched(set(), self.listings.put(item.key, entries, now_s=now_s))
+        if shard.refused:
+            self.problems[item.key] = "; ".join(str(error) for error in shard.refused[:3])
+        return Touched(set(), self.listings.put(item.key, shard.nodes, now_s=now_s))
 
     def _put_rings(self, item: SlimConfigMap, now_s: float) -> Touched:
         old = self.rings.get(item.key)
@@ -190,17 +205,22 @@ class ConfigMaps:
         for entry in (old, new):
             if entry is None:
                 continue
-            present = entry is new
-            if isinstance(entry.ledger, WorkloadLedger):
-                open_now = present and entry.ledger.recovery is not None
-                (self.recovering.add if open_now else self.recovering.discard)(entry.key)
-            if isinstance(entry.ledger, NodeLedger):
-                for isolation in entry.ledger.isolations:
-                    for wanted in isolation.wanted_by:
-                        workload = wanted.removeprefix("recovery:").partition("#")[0]
-                        (self._isolating.add if present else self._isolating.discard)(
-                            workload, entry.ledger.node
-                        )
+            ledger = entry.ledger
+            self.recovering.pop(entry.key, None)
+            self._unknown.pop(entry.key, None)
+            if isinstance(ledger, NodeLedger):
+                note = self._isolating.add if entry is new else self._isolating.discard
+                for isolation in ledger.isolations:
+                    for name in isolation.wanted_by:
+                        note(_workload_of(name), ledger.node)
+            if entry is not new:
+                continue
+            if isinstance(ledger, WorkloadLedger) and ledger.recovery is not None:
+                workload = ledger.workload.partition("/")[2]
+                self.recovering[entry.key] = f"recovery:{workload}#{ledger.recovery.epoch}"
+            if ledger is None and documents.ANNOTATION_WORKLOAD in entry.annotations:
+                workload = entry.annotations[documents.ANNOTATION_WORKLOAD]
+                self._unknown[entry.key] = f"{entry.key.namespace}/{workload}"
 
     def _ledger_touch(self, entry: LedgerEntry) -> Touched:
         ledger = entry.ledger
@@ -230,11 +250,21 @@ class ConfigMaps:
             return nothing()
         return self._replace_retries(found)
 
-    def _replace_retries(self, found: dict[str, int]) -> Touched:
+    def _replace_retries(self, found: dict[str, Retries]) -> Touched:
         old, self.retries = self.retries, found
         changed = {name for name in old.keys() | found.keys() if old.get(name) != found.get(name)}
         jobs = {ObjectKey.parse(job_of(name)) for name in changed if job_of(name)}
         return Touched(set(), set(), jobs=frozenset(jobs))
+
+
+def _same_report(old: DeviceReport, new: DeviceReport) -> bool:
+    """Whether a report says nothing new; one that only got newer wakes nobody, unless the last was old."""
+    fresh = new.updated_at_s - old.updated_at_s < FRESH_S
+    return fresh and replace(new, updated_at_s=old.updated_at_s) == old
+
+
+def _workload_of(wanted_by: str) -> str:
+    return wanted_by.removeprefix("recovery:").partition("#")[0]
 
 
 def _service_of(rings: RingsConfig) -> ScopeKey:
@@ -272,4 +302,4 @@ def _ledger_entry(item: SlimConfigMap) -> LedgerEntry:
     )
 
 
-__all__ = ["ConfigMaps", "LedgerEntry", "ParseReport", "Touched", "nothing"]
+__all__ = ["ConfigMaps", "LedgerEntry", "Touched", "nothing"]

@@ -8,12 +8,12 @@ One event loop; nothing here awaits or raises for hostile input.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from mindie_ha.cluster import convert, documents
-from mindie_ha.cluster.config_maps import ConfigMaps, LedgerEntry, ParseReport, Touched, nothing
+from mindie_ha.cluster.config_maps import ConfigMaps, LedgerEntry, Touched, nothing
 from mindie_ha.cluster.fleets import BrakedSince, Fleet
 from mindie_ha.cluster.indexes import Index, Versions
 from mindie_ha.cluster.slim import (
@@ -28,9 +28,9 @@ from mindie_ha.cluster.slim import (
     slim,
 )
 from mindie_ha.cluster.sources import RINGS_PREFIX, SOURCE_OF_FAMILY, Source, family_of
+from mindie_ha.intake.collect import collect
 from mindie_ha.kit.clock import Clock
 from mindie_ha.model.errors import InputError
-from mindie_ha.model.faults import Fault
 from mindie_ha.model.ids import ObjectKey, ScopeKey, ScopeKind, node_key
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
 from mindie_ha.model.nodes import Node
@@ -45,22 +45,6 @@ Listener = Callable[[frozenset[ScopeKey], bool], None]  # (scopes to look at aga
 FOREVER = 1 << 62  # UIDs never come back
 
 
-class CollectFaults(Protocol):
-    """All faults that hit one workload, from facts alone."""
-
-    def __call__(
-        self,
-        workload: Workload,
-        *,
-        pods: tuple[Pod, ...],
-        nodes: Mapping[str, NodeView],
-        ledger: WorkloadLedger,
-        now_s: float,
-    ) -> tuple[Fault, ...]:
-        """In a stable order."""
-        ...
-
-
 class Store:
     """See the module. `listener` is told synchronously which scopes a change touches."""
 
@@ -69,16 +53,13 @@ class Store:
         *,
         clock: Clock,
         settings: Settings,
-        parse_report: ParseReport,
-        collect_faults: CollectFaults,
         braked_since: BrakedSince,
         listener: Listener,
     ) -> None:
         self._clock = clock
         self._settings = settings
-        self._collect_faults = collect_faults
         self._listener = listener
-        self._maps = ConfigMaps(parse_report=parse_report)
+        self._maps = ConfigMaps()
         self._fleet = Fleet(settings.brakes, braked_since=braked_since)
         self._versions: Versions[tuple[str, ObjectKey]] = Versions()
         self._workloads: dict[str, Workload] = {}  # by UID
@@ -177,17 +158,19 @@ class Store:
         self, scope: ScopeKey, *, now_s: float, subscribers: int = 0, handed_to_all: bool = True
     ) -> ScopeView | None:
         """The planner's snapshot of a service or job; None where nothing is known of it."""
-        workloads = [self._workloads[uid] for uid in self._by_scope.of(scope)]
+        workloads = self.workloads_of(scope)
         orphans = self.orphan_rings(scope)
         table = self._table(scope, subscribers, handed_to_all)
         if not workloads and not orphans and (table is None or not table.ledger.generation):
             return None
         views: list[WorkloadView] = []
         nodes: dict[str, NodeView] = {}
-        for workload in sorted(workloads, key=lambda one: one.key):
-            view, own = self._workload_view(workload, now_s)
+        wakes: list[float] = []
+        for workload in workloads:
+            view, own, wake_at_s = self._workload_view(workload, now_s)
             views.append(view)
             nodes.update(own)
+            wakes += [wake_at_s] if wake_at_s is not None else []
         return ScopeView(
             scope=scope,
             workloads=tuple(views),
@@ -195,15 +178,17 @@ class Store:
             fleet=self.fleet(now_s=now_s),
             table=table,
             orphan_rings=orphans,
+            wake_at_s=min(wakes, default=None),
         )
 
     def node_view(self, name: str, *, now_s: float) -> NodeView:
         """Everything known of a node; one that does not exist says so."""
         entry = self._maps.ledger(documents.node_ledger_key(self._settings.cluster.namespace, name))
         ledger, error = _read(entry, NodeLedger)
+        info = self._maps.devices.get(name)
         return NodeView(
             node=self._nodes.get(name) or Node(name=name, exists=False, ready=False),
-            report=self._maps.reports.get(name),
+            report=info.report if info is not None else None,
             listed=self._maps.listings.of(name, now_s=now_s),
             ledger=ledger,
             ledger_error=error,
@@ -247,9 +232,28 @@ class Store:
         """A PodGroup by namespace and name."""
         return self._podgroups.get(key)
 
-    def namespaces_of(self, job_id: str) -> tuple[str, ...]:
-        """The namespaces that use a jobID; more than one is a clash on the wire."""
-        return tuple(sorted({self._workloads[uid].key.namespace for uid in self._by_job_id.of(job_id)}))
+    def workloads_of(self, scope: ScopeKey) -> tuple[Workload, ...]:
+        """The workloads of a service or job, by name."""
+        return tuple(sorted((self._workloads[uid] for uid in self._by_scope.of(scope)), key=_by_key))
+
+    def services_named(self, job_id: str) -> tuple[ScopeKey, ...]:
+        """The services that carry a jobID, one per namespace; more than one is a clash on the wire."""
+        scopes = {self._workloads[uid].scope for uid in self._by_job_id.of(job_id)}
+        return tuple(sorted(scope for scope in scopes if scope.kind is ScopeKind.SERVICE))
+
+    def namespace_of_ip(self, ip: str) -> str | None:
+        """The namespace of the pod with this address; None where there is no one answer."""
+        found = {pod.key.namespace for pod in self.pods_by_ip(ip)} if ip else set()
+        return found.pop() if len(found) == 1 else None
+
+    def service_ledger(self, scope: ScopeKey) -> ServiceLedger | None:
+        """The remembered table of a service; None where there is none or it cannot be read."""
+        table = self._table(scope, 0, True)
+        return table.ledger if table is not None and table.ledger.generation else None
+
+    def open_recoveries(self) -> frozenset[str]:
+        """Names of all open recoveries, as isolations name those who want them."""
+        return self._maps.open_recoveries()
 
     def ledger_entry(self, key: ObjectKey) -> LedgerEntry | None:
         """A ledger with its resourceVersion, by the key of its ConfigMap."""
@@ -271,7 +275,9 @@ class Store:
 
     # -- building views ------------------------------------------------------------------------------
 
-    def _workload_view(self, workload: Workload, now_s: float) -> tuple[WorkloadView, dict[str, NodeView]]:
+    def _workload_view(
+        self, workload: Workload, now_s: float
+    ) -> tuple[WorkloadView, dict[str, NodeView], float | None]:
         pods = self.pods_of(workload.uid)
         ledger, error = self._workload_ledger(workload)
         names = {pod.node for pod in pods if pod.node}
@@ -280,7 +286,18 @@ class Store:
             names |= {target.node for target in recovery.targets} | {recovery.intent.node}
         nodes = {name: self.node_view(name, now_s=now_s) for name in sorted(names) if name}
         rings = self._maps.rings.get(ObjectKey(workload.key.namespace, RINGS_PREFIX + workload.key.name))
-        entry = f"{workload.key}-{workload.uid}"
+        retries = self._maps.retries.get(f"{workload.key}-{workload.uid}")
+        collected = collect(
+            workload=workload,
+            pods=pods,
+            nodes=nodes,
+            device_faults={
+                name: self._maps.devices[name].faults for name in nodes if name in self._maps.devices
+            },
+            ledger=ledger,
+            settings=self._settings,
+            now_s=now_s,
+        )
         view = WorkloadView(
             workload=workload,
             pods=pods,
@@ -288,10 +305,11 @@ class Store:
             ledger_error=error,
             podgroup=self._podgroups.get(workload.podgroup),
             rings=rings,
-            faults=self._collect_faults(workload, pods=pods, nodes=nodes, ledger=ledger, now_s=now_s),
-            retry_times=self._maps.retries.get(entry),
+            faults=collected.faults,
+            retry_times=retries.times if retries is not None else None,
+            retry_times_ours=retries is None or retries.ours,
         )
-        return view, nodes
+        return view, nodes, collected.wake_at_s
 
     def _workload_ledger(self, workload: Workload) -> tuple[WorkloadLedger, str]:
         fresh = WorkloadLedger(workload=f"{workload.kind}/{workload.key}", workload_uid=workload.uid)
@@ -451,8 +469,12 @@ def _kind(item: SlimObject) -> str:
     return type(item).__name__
 
 
+def _by_key(workload: Workload) -> ObjectKey:
+    return workload.key
+
+
 def _by_rank(pod: Pod) -> tuple[bool, int, ObjectKey]:
     return (pod.rank is None, pod.rank or 0, pod.key)
 
 
-__all__ = ["CollectFaults", "Listener", "Store"]
+__all__ = ["Listener", "Store"]

@@ -9,7 +9,7 @@ Source: fault input contract §1.8, §8.1.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mindie_ha.intake import bodies, device_lists
 from mindie_ha.intake.device_info import CONFIG_MAP_PREFIX
@@ -44,17 +44,25 @@ def parse(text: str, *, where: str) -> Shard:
 
 
 def merge(shards: Iterable[Shard]) -> dict[str, ListedDevices]:
-    """All nodes. A node that stands in two shards while it moves is bad wherever one says so."""
+    """All nodes, each once, by `newest`."""
     merged: dict[str, ListedDevices] = {}
     for shard in shards:
         for node, listed in shard.nodes.items():
-            known = merged.get(node, listed)
-            merged[node] = ListedDevices(node=node, unhealthy=known.unhealthy | listed.unhealthy)
+            merged[node] = newest(merged.get(node, listed), listed)
     return merged
+
+
+def newest(one: ListedDevices, other: ListedDevices) -> ListedDevices:
+    """Of a node that stands in two shards while it moves: the newer; of equal age, bad if either says so."""
+    if one.updated_at_s != other.updated_at_s:
+        return max(one, other, key=lambda entry: entry.updated_at_s)
+    return replace(one, unhealthy=one.unhealthy | other.unhealthy)
 
 
 def _listed(node: str, entry: object, *, where: str) -> ListedDevices:
     body = bodies.as_object(entry, where=where)
     devices = device_lists.device_list(body.get("DeviceList"), where=f"{where}.DeviceList") or {}
     unhealthy = device_lists.names(devices, device_lists.UNHEALTHY, where=where)
-    return ListedDevices(node=node, unhealthy=unhealthy)
+    updated = body.get("UpdateTime")
+    number = updated if isinstance(updated, int) and abs(updated) < 1 << 53 else 0
+    return ListedDevices(node=node, unhealthy=unhealthy, updated_at_s=float(number))

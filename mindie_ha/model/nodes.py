@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 TAINT_ISOLATED = "mindie-ha.io/isolated"
 
@@ -53,3 +53,4 @@ class ListedDevices:
 
     node: str
     unhealthy: frozenset[str] = frozenset()
+    updated_at_s: float = field(default=0.0, compare=False)  # tells two entries of a moving node apart

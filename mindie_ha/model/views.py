@@ -39,6 +39,7 @@ class WorkloadView:
     rings: RingsConfig | None = None
     faults: tuple[Fault, ...] = ()  # that hit this workload's pods or the nodes and cards under them
     retry_times: int | None = None  # remain-retry-times[...].Times; None: no entry
+    retry_times_ours: bool = True  # False: the entry that stands was written by somebody else
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +74,4 @@ class ScopeView:
     fleet: FleetView = field(default_factory=FleetView)
     table: TableView | None = None  # None for a job without service
     orphan_rings: tuple[RingsConfig, ...] = ()  # rings-config of this jobID whose AscendJob is gone
+    wake_at_s: float | None = None  # wall time at which a fault that is only recorded now will act

@@ -49,7 +49,8 @@ def plan(view: ScopeView, settings: Settings, now_s: float) -> Plan:
     )
     ledgers = {decision.workload: decision.ledger for decision in decisions}
     table = tables.plan_table(view, ledgers=ledgers, settings=settings, now_s=now_s)
-    times = [decision.wake_at_s for decision in decisions] + [table.wake_at_s if table else None]
+    times = [decision.wake_at_s for decision in decisions]
+    times += [table.wake_at_s if table else None, view.wake_at_s]
     wake_at_s = min((time for time in times if time is not None), default=None)
     return Plan(decisions=decisions, table=table, wake_at_s=wake_at_s)
 

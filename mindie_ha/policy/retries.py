@@ -29,7 +29,8 @@ def grant(look: Look, ledger: WorkloadLedger) -> tuple[WorkloadLedger, GrantRetr
     stands = look.view.retry_times is not None
     if budgets.retries_allowed(look.workload) == 0 or look.view.podgroup is None or ledger.recovery:
         return ledger, None, None
-    if stands and (not ledger.retry_times_written or look.view.retry_times == left):
+    ours = ledger.retry_times_written and look.view.retry_times_ours
+    if stands and (not ours or look.view.retry_times == left):
         return ledger, None, None
     running_since_s = _running_since_s(look)
     if running_since_s is None:
