@@ -11,6 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from mindie_ha.engine.ports import Memory, Views, Writes
+from mindie_ha.kit.clock import Clock
 from mindie_ha.model.decisions import (
     Action,
     AdoptPodGroup,
@@ -36,7 +37,8 @@ class Failure:
 class Executor:
     """Runs actions through the fenced writer."""
 
-    def __init__(self, *, views: Views, writes: Writes, memory: Memory) -> None:
+    def __init__(self, *, views: Views, writes: Writes, memory: Memory, clock: Clock) -> None:
+        self._clock = clock
         self._views = views
         self._writes = writes
         self._memory = memory
@@ -92,8 +94,8 @@ class Executor:
                 await self._writes.taint(action.node, uid=action.node_uid, value=_value(ledger))
 
     def _node_ledger(self, action: IsolateNode) -> NodeLedger:
-        view = self._views.node_view(action.node)
-        if view is not None and view.ledger is not None and view.ledger.node_uid == action.node_uid:
+        view = self._views.node_view(action.node, now_s=self._clock.wall())
+        if view.ledger is not None and view.ledger.node_uid == action.node_uid:
             return view.ledger
         return NodeLedger(node=action.node, node_uid=action.node_uid)
 

@@ -6,7 +6,6 @@ first and hands actions to these ports. `cluster/` implements them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Protocol
 
 from mindie_ha.model.ids import ObjectKey, PodUID, ScopeKey
@@ -18,20 +17,18 @@ from mindie_ha.model.workloads import Workload
 class Views(Protocol):
     """Reads snapshots. O(size of one service)."""
 
-    def view(self, scope: ScopeKey, now_s: float) -> ScopeView | None:
+    def view(
+        self, scope: ScopeKey, *, now_s: float, subscribers: int = 0, handed_to_all: bool = True
+    ) -> ScopeView | None:
         """The scope as it stands; None when nothing of it is left."""
         ...
 
-    def node_view(self, name: str) -> NodeView | None:
-        """One node; None when nothing is known of it."""
+    def node_view(self, name: str, *, now_s: float) -> NodeView:
+        """One node, also one that does not exist."""
         ...
 
-    def scopes(self) -> Iterable[ScopeKey]:
-        """Every scope that exists."""
-        ...
-
-    def wants_isolated(self, node: str) -> frozenset[str]:
-        """The `recovery:…` names of open recoveries whose isolation stands on this node."""
+    def open_recoveries(self) -> frozenset[str]:
+        """Names of all open recoveries as isolations know them: `recovery:<ns>/<name>#<epoch>`."""
         ...
 
 

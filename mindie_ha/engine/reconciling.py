@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from mindie_ha.engine.executor import Executor
@@ -21,12 +21,15 @@ from mindie_ha.engine.records import Recorder
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.logs import Log
 from mindie_ha.model.decisions import Decision, NodeDecision, Plan, TableDecision
-from mindie_ha.model.errors import ClusterError, Conflict, LeaseLost
+from mindie_ha.model.errors import ClusterError, Conflict, LeaseLost, LedgerUnreadable, MindieHaError
 from mindie_ha.model.ids import ScopeKey, ScopeKind
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import NodeView, ScopeView, WorkloadView
 
 Planner = Callable[[ScopeView, Settings, float], Plan]
+
+
+REFUSALS = (ClusterError, LeaseLost, LedgerUnreadable)
 
 
 class NodePlanner(Protocol):
@@ -46,6 +49,10 @@ class Tables(Protocol):
 
     async def publish(self, scope: ScopeKey, decision: TableDecision) -> None:
         """Give a recorded table to every channel; returns within a bounded time, delivered or not."""
+        ...
+
+    async def forget(self, scope: ScopeKey) -> None:
+        """The service is gone."""
         ...
 
 
@@ -90,11 +97,14 @@ class Reconciler:
         """Look once. Raises nothing that the world can cause; a bug is contained by the caller."""
         if scope.kind is ScopeKind.NODE:
             return await self._node(scope)
-        view = self._views.view(scope, self._clock.wall())
+        subscribers, handed = self._tables.facts(scope)
+        view = self._views.view(
+            scope, now_s=self._clock.wall(), subscribers=subscribers, handed_to_all=handed
+        )
         if view is None:
             self._recorder.forget(scope)
+            await self._tables.forget(scope)
             return Look()
-        view = self._with_delivery(view)
         plan = self._planner(view, self._settings, self._clock.wall())
         before = {each.workload.key: each for each in view.workloads}
         steps = [self._workload(scope, before[each.workload], each) for each in plan.decisions]
@@ -107,12 +117,6 @@ class Reconciler:
             wake_at_s=plan.wake_at_s,
         )
 
-    def _with_delivery(self, view: ScopeView) -> ScopeView:
-        if view.table is None:
-            return view
-        subscribers, handed = self._tables.facts(view.scope)
-        return replace(view, table=replace(view.table, subscribers=subscribers, handed_to_all=handed))
-
     async def _workload(self, scope: ScopeKey, view: WorkloadView, decision: Decision) -> Look:
         changed = decision.ledger != view.ledger
         if self._settings.dry_run:
@@ -121,7 +125,7 @@ class Reconciler:
         if changed:
             try:
                 await self._memory.save_workload(decision.ledger, owner=view.workload)
-            except (ClusterError, LeaseLost) as error:
+            except REFUSALS as error:
                 return self._not_recorded(str(decision.workload), error)
         self._record(scope, view, decision)
         failures = await self._executor.run(decision.actions)
@@ -144,7 +148,7 @@ class Reconciler:
         if changed and not self._settings.dry_run:
             try:
                 await self._memory.save_service(decision.ledger)
-            except (ClusterError, LeaseLost) as error:
+            except REFUSALS as error:
                 return self._not_recorded(f"table of {scope}", error)
         self._recorder.table(scope, decision, at_s=self._clock.wall())
         if not self._settings.dry_run:
@@ -152,12 +156,12 @@ class Reconciler:
         return Look(progressed=changed)
 
     async def _node(self, scope: ScopeKey) -> Look:
-        view = self._views.node_view(scope.name)
+        view = self._views.node_view(scope.name, now_s=self._clock.wall())
         if view is None:
             return Look()
         decision = self._node_planner(
             view,
-            wanted=self._views.wants_isolated(scope.name),
+            wanted=self._views.open_recoveries(),
             settings=self._settings,
             now_s=self._clock.wall(),
         )
@@ -165,12 +169,12 @@ class Reconciler:
             return Look(wake_at_s=decision.wake_at_s)
         try:
             await self._executor.settle_node(decision, node_uid=view.node.uid)
-        except (ClusterError, LeaseLost) as error:
+        except REFUSALS as error:
             return self._not_recorded(f"node {scope.name}", error)
         self._recorder.node(scope, decision, at_s=self._clock.wall())
         return Look(progressed=True, wake_at_s=decision.wake_at_s)
 
-    def _not_recorded(self, subject: str, error: ClusterError | LeaseLost) -> Look:
+    def _not_recorded(self, subject: str, error: MindieHaError) -> Look:
         """Nothing was written, so nothing was done. A conflict is ordinary: our view was old."""
         if not isinstance(error, Conflict):
             self._log.warning(

@@ -53,6 +53,14 @@ class Publishing(Protocol):
         """What is still owed."""
         ...
 
+    def subscribers(self, service: ServiceRef) -> tuple[GrpcPeer, ...]:
+        """gRPC subscribers that are connected now."""
+        ...
+
+    async def forget(self, service: ServiceRef) -> None:
+        """The service is gone."""
+        ...
+
 
 Touch = Callable[[ScopeKey], None]
 ReceiptListener = Callable[[DeliveryReceipt], None]
@@ -67,7 +75,6 @@ class TableDesk:
         self._touch = touch
         self._publisher: Publishing | None = None
         self._given: dict[ServiceRef, tuple[int, tuple[Target, ...]]] = {}
-        self._subscribers: dict[ServiceRef, set[tuple[str, str]]] = {}
         self.receipt_listeners: list[ReceiptListener] = []
 
     def attach(self, publisher: Publishing) -> None:
@@ -81,7 +88,8 @@ class TableDesk:
         service = _ref(scope)
         owed = self._publisher.pending(service) if self._publisher is not None else ()
         handed = not any(isinstance(each.destination, GrpcPeer) for each in owed)
-        return len(self._subscribers.get(service, ())), handed
+        subscribers = self._publisher.subscribers(service) if self._publisher is not None else ()
+        return len(subscribers), handed
 
     async def publish(self, scope: ScopeKey, decision: TableDecision) -> None:
         """Hand the recorded table over once per generation and set of destinations."""
@@ -94,6 +102,11 @@ class TableDesk:
             return
         self._given[service] = (ledger.generation, targets)
         await self._publisher.publish(_version(service, ledger), targets)
+
+    async def forget(self, scope: ScopeKey) -> None:
+        """The service is gone: nothing is owed any more."""
+        if self._given.pop(_ref(scope), None) is not None and self._publisher is not None:
+            await self._publisher.forget(_ref(scope))
 
     def owed(self, scope: ScopeKey) -> tuple[Owed, ...]:
         """What has not been handed over yet."""
@@ -145,18 +158,14 @@ class TableDesk:
         self._touch(service_key(receipt.service.namespace, receipt.service.job_id))
 
     def subscriber_joined(self, service: ServiceRef, *, role: str, peer: str, kind: SubscriberKind) -> None:
-        """Remember a table stream."""
-        if kind == "ranktable":
-            self._subscribers.setdefault(service, set()).add((role, peer))
-            self._touch(service_key(service.namespace, service.job_id))
+        """A stream was opened: a recovery that announces may count it."""
+        del role, peer, kind
+        self._touch(service_key(service.namespace, service.job_id))
 
     def subscriber_left(self, service: ServiceRef, *, role: str, peer: str, kind: SubscriberKind) -> None:
-        """Forget a table stream."""
-        if kind == "ranktable" and service in self._subscribers:
-            self._subscribers[service].discard((role, peer))
-            if not self._subscribers[service]:
-                del self._subscribers[service]
-            self._touch(service_key(service.namespace, service.job_id))
+        """A stream ended: nobody waits for it any more."""
+        del role, peer, kind
+        self._touch(service_key(service.namespace, service.job_id))
 
 
 def _ref(scope: ScopeKey) -> ServiceRef:
