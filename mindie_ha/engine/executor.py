@@ -7,10 +7,14 @@ again after back-off, and the planner decides anew from what is then true.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import defaultdict
 from dataclasses import dataclass
 
-from mindie_ha.engine.ports import Memory, Views, Writes
+from mindie_ha.cluster.ledgers import Ledgers
+from mindie_ha.cluster.sources import RETRIES_NAME, RETRIES_NAMESPACE
+from mindie_ha.cluster.store import Store
+from mindie_ha.cluster.writer import Writer
 from mindie_ha.kit.clock import Clock
 from mindie_ha.model.decisions import (
     Action,
@@ -20,10 +24,18 @@ from mindie_ha.model.decisions import (
     IsolateNode,
     NodeDecision,
 )
-from mindie_ha.model.errors import ClusterError, Conflict, LeaseLost
+from mindie_ha.model.errors import Conflict, MindieHaError
+from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ledgers import Isolation, NodeLedger
+from mindie_ha.model.nodes import TAINT_ISOLATED, Taint
 
 ISOLATE_ATTEMPTS = 3
+ADOPTION = (
+    "ProcessRecoverStrategy",
+    "mindie-ha",
+)  # with it Volcano never deletes (rescheduling contract §1.1)
+RETRIES_KEY = "remain-retry-times"
+RETRIES_LABELS = {"mx-consumer-volcano": "true"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +43,17 @@ class Failure:
     """An action that did not succeed, and why."""
 
     action: Action
-    error: ClusterError | LeaseLost
+    error: MindieHaError
 
 
 class Executor:
     """Runs actions through the fenced writer."""
 
-    def __init__(self, *, views: Views, writes: Writes, memory: Memory, clock: Clock) -> None:
+    def __init__(self, *, store: Store, writer: Writer, ledgers: Ledgers, clock: Clock) -> None:
         self._clock = clock
-        self._views = views
-        self._writes = writes
-        self._memory = memory
+        self._store = store
+        self._writer = writer
+        self._ledgers = ledgers
         self._node_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def run(self, actions: tuple[Action, ...]) -> tuple[Failure, ...]:
@@ -53,29 +65,35 @@ class Executor:
         """Bring a node to the decision: remembered before set, taken off before forgotten."""
         async with self._node_locks[decision.node]:
             if decision.tainted:
-                await self._memory.save_node(decision.ledger)
-                await self._writes.taint(decision.node, uid=node_uid, value=_value(decision.ledger))
+                await self._ledgers.save_node(decision.ledger)
+                await self._taint(decision.node, node_uid, decision.ledger)
             else:
-                await self._writes.untaint(decision.node, uid=node_uid)
-                await self._memory.save_node(decision.ledger)
+                await self._untaint(decision.node, node_uid)
+                await self._ledgers.save_node(decision.ledger)
 
     async def _attempt(self, action: Action) -> Failure | None:
         try:
             await self._perform(action)
-        except (ClusterError, LeaseLost) as error:
+        except MindieHaError as error:
             return Failure(action, error)
         return None
 
     async def _perform(self, action: Action) -> None:
         match action:
             case DeletePod(key=key, uid=uid, grace_s=grace_s):
-                await self._writes.delete_pod(key, uid, grace_s=grace_s)
+                await self._writer.delete_pod(key, uid=uid, grace_s=grace_s)
             case IsolateNode():
                 await self._isolate(action)
             case AdoptPodGroup(key=key, uid=uid):
-                await self._writes.adopt_podgroup(key, uid=uid)
+                name, value = ADOPTION
+                await self._writer.annotate_podgroup(key, uid=uid, name=name, value=value)
             case GrantRetries(entry=entry, job_uid=job_uid, times=times):
-                await self._writes.grant_retries(entry, job_uid=job_uid, times=times)
+                await self._writer.change_config_map(
+                    ObjectKey(RETRIES_NAMESPACE, RETRIES_NAME),
+                    name=RETRIES_KEY,
+                    change=lambda text: granted(text, entry, job_uid=job_uid, times=times),
+                    labels=RETRIES_LABELS,
+                )
 
     async def _isolate(self, action: IsolateNode) -> None:
         """Add one isolation to the node's ledger, then set the taint. Others may add theirs meanwhile."""
@@ -85,16 +103,25 @@ class Executor:
                 ledger = merge(before, action.isolation)
                 try:
                     if ledger != before:
-                        await self._memory.save_node(ledger)
+                        await self._ledgers.save_node(ledger)
                     break
                 except Conflict:
                     if attempt + 1 == ISOLATE_ATTEMPTS:
                         raise
             if action.node_uid:  # a node that is gone cannot carry a taint; its ledger entry still stands
-                await self._writes.taint(action.node, uid=action.node_uid, value=_value(ledger))
+                await self._taint(action.node, action.node_uid, ledger)
+
+    async def _taint(self, node: str, uid: str, ledger: NodeLedger) -> None:
+        taint = Taint(TAINT_ISOLATED, "NoSchedule", _value(ledger))
+        await self._writer.set_taint(node, uid=uid, taint=taint, present=True)
+
+    async def _untaint(self, node: str, uid: str) -> None:
+        if uid:
+            taint = Taint(TAINT_ISOLATED, "NoSchedule")
+            await self._writer.set_taint(node, uid=uid, taint=taint, present=False)
 
     def _node_ledger(self, action: IsolateNode) -> NodeLedger:
-        view = self._views.node_view(action.node, now_s=self._clock.wall())
+        view = self._store.node_view(action.node, now_s=self._clock.wall())
         if view.ledger is not None and view.ledger.node_uid == action.node_uid:
             return view.ledger
         return NodeLedger(node=action.node, node_uid=action.node_uid)
@@ -121,3 +148,17 @@ def merge(ledger: NodeLedger, isolation: Isolation) -> NodeLedger:
 def _value(ledger: NodeLedger) -> str:
     """The taint's value: the bounded reason of the first isolation, for people who read the node."""
     return ledger.isolations[0].reason if ledger.isolations else ""
+
+
+def granted(text: str | None, entry: str, *, job_uid: str, times: int) -> str | None:
+    """The operator's table of retries with `entry` in it; None where it stands already or is not ours to mend.
+
+    Source: rescheduling contract §2.6: `{"<ns>/<name>-<uid>": {"UUID": ..., "Times": N}}`.
+    """
+    try:
+        table = json.loads(text) if text else {}
+    except ValueError:
+        return None
+    if not isinstance(table, dict) or entry in table:
+        return None
+    return json.dumps({**table, entry: {"UUID": job_uid, "Times": times}})

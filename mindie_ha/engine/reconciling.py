@@ -15,21 +15,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from mindie_ha.cluster.ledgers import Ledgers
+from mindie_ha.cluster.store import Store
 from mindie_ha.engine.executor import Executor
-from mindie_ha.engine.ports import Memory, Views
 from mindie_ha.engine.records import Recorder
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.logs import Log
 from mindie_ha.model.decisions import Decision, NodeDecision, Plan, TableDecision
-from mindie_ha.model.errors import ClusterError, Conflict, LeaseLost, LedgerUnreadable, MindieHaError
+from mindie_ha.model.errors import Conflict, MindieHaError
 from mindie_ha.model.ids import ScopeKey, ScopeKind
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import NodeView, ScopeView, WorkloadView
 
 Planner = Callable[[ScopeView, Settings, float], Plan]
-
-
-REFUSALS = (ClusterError, LeaseLost, LedgerUnreadable)
 
 
 class NodePlanner(Protocol):
@@ -71,8 +69,8 @@ class Reconciler:
     def __init__(
         self,
         *,
-        views: Views,
-        memory: Memory,
+        store: Store,
+        ledgers: Ledgers,
         executor: Executor,
         tables: Tables,
         recorder: Recorder,
@@ -83,8 +81,8 @@ class Reconciler:
         log: Log,
     ) -> None:
         self._log = log
-        self._views = views
-        self._memory = memory
+        self._store = store
+        self._ledgers = ledgers
         self._executor = executor
         self._tables = tables
         self._recorder = recorder
@@ -98,7 +96,7 @@ class Reconciler:
         if scope.kind is ScopeKind.NODE:
             return await self._node(scope)
         subscribers, handed = self._tables.facts(scope)
-        view = self._views.view(
+        view = self._store.view(
             scope, now_s=self._clock.wall(), subscribers=subscribers, handed_to_all=handed
         )
         if view is None:
@@ -124,8 +122,8 @@ class Reconciler:
             return Look()
         if changed:
             try:
-                await self._memory.save_workload(decision.ledger, owner=view.workload)
-            except REFUSALS as error:
+                await self._ledgers.save_workload(decision.ledger, workload=view.workload)
+            except MindieHaError as error:
                 return self._not_recorded(str(decision.workload), error)
         self._record(scope, view, decision)
         failures = await self._executor.run(decision.actions)
@@ -147,8 +145,8 @@ class Reconciler:
         changed = decision.ledger != view.table.ledger
         if changed and not self._settings.dry_run:
             try:
-                await self._memory.save_service(decision.ledger)
-            except REFUSALS as error:
+                await self._ledgers.save_service(decision.ledger)
+            except MindieHaError as error:
                 return self._not_recorded(f"table of {scope}", error)
         self._recorder.table(scope, decision, at_s=self._clock.wall())
         if not self._settings.dry_run:
@@ -156,12 +154,12 @@ class Reconciler:
         return Look(progressed=changed)
 
     async def _node(self, scope: ScopeKey) -> Look:
-        view = self._views.node_view(scope.name, now_s=self._clock.wall())
+        view = self._store.node_view(scope.name, now_s=self._clock.wall())
         if view is None:
             return Look()
         decision = self._node_planner(
             view,
-            wanted=self._views.open_recoveries(),
+            wanted=self._store.open_recoveries(),
             settings=self._settings,
             now_s=self._clock.wall(),
         )
@@ -169,7 +167,7 @@ class Reconciler:
             return Look(wake_at_s=decision.wake_at_s)
         try:
             await self._executor.settle_node(decision, node_uid=view.node.uid)
-        except REFUSALS as error:
+        except MindieHaError as error:
             return self._not_recorded(f"node {scope.name}", error)
         self._recorder.node(scope, decision, at_s=self._clock.wall())
         return Look(progressed=True, wake_at_s=decision.wake_at_s)
