@@ -1,14 +1,14 @@
 """The boot copy of a table: one key of the ConfigMap that every MindIE pod mounts and reads once, at boot.
 
-Implements the channels' `ConfigMapPort`. The ConfigMap belongs to the user: other keys, labels and annotations are
-left alone, and it is created only where it is absent.
+Implements the channels' `ConfigMapPort`. The ConfigMap belongs to the user: other keys, labels and
+annotations are left alone, and it is created only where it is absent.
 """
 
 from __future__ import annotations
 
 from mindie_ha.channels.ports import WriteResult
 from mindie_ha.cluster.writer import Writer, Written
-from mindie_ha.model.errors import Denied, LeaseLost, MindieHaError, Refused
+from mindie_ha.model.errors import Denied, MindieHaError, Refused
 from mindie_ha.model.ids import ObjectKey
 
 
@@ -29,6 +29,6 @@ class BootTables:
             )
         except (Denied, Refused) as error:
             return WriteResult("refused", str(error))
-        except (LeaseLost, MindieHaError) as error:
+        except MindieHaError as error:
             return WriteResult("failed", str(error))
         return WriteResult("unchanged" if written is Written.ALREADY else "written")

@@ -7,11 +7,11 @@ again after back-off, and the planner decides anew from what is then true.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import defaultdict
 from dataclasses import dataclass
 
 from mindie_ha.cluster.ledgers import Ledgers
+from mindie_ha.cluster.retries import RETRIES_KEY, granted
 from mindie_ha.cluster.sources import RETRIES_NAME, RETRIES_NAMESPACE
 from mindie_ha.cluster.store import Store
 from mindie_ha.cluster.writer import Writer
@@ -34,7 +34,6 @@ ADOPTION = (
     "ProcessRecoverStrategy",
     "mindie-ha",
 )  # with it Volcano never deletes (rescheduling contract §1.1)
-RETRIES_KEY = "remain-retry-times"
 RETRIES_LABELS = {"mx-consumer-volcano": "true"}
 
 
@@ -91,7 +90,7 @@ class Executor:
                 await self._writer.change_config_map(
                     ObjectKey(RETRIES_NAMESPACE, RETRIES_NAME),
                     name=RETRIES_KEY,
-                    change=lambda text: granted(text, entry, job_uid=job_uid, times=times),
+                    change=lambda text: granted(text, entry=entry, job_uid=job_uid, times=times),
                     labels=RETRIES_LABELS,
                 )
 
@@ -148,17 +147,3 @@ def merge(ledger: NodeLedger, isolation: Isolation) -> NodeLedger:
 def _value(ledger: NodeLedger) -> str:
     """The taint's value: the bounded reason of the first isolation, for people who read the node."""
     return ledger.isolations[0].reason if ledger.isolations else ""
-
-
-def granted(text: str | None, entry: str, *, job_uid: str, times: int) -> str | None:
-    """The operator's table of retries with `entry` in it; None where it stands already or is not ours to mend.
-
-    Source: rescheduling contract §2.6: `{"<ns>/<name>-<uid>": {"UUID": ..., "Times": N}}`.
-    """
-    try:
-        table = json.loads(text) if text else {}
-    except ValueError:
-        return None
-    if not isinstance(table, dict) or entry in table:
-        return None
-    return json.dumps({**table, entry: {"UUID": job_uid, "Times": times}})

@@ -25,6 +25,7 @@ from mindie_ha.model.decisions import (
 from mindie_ha.model.ids import ScopeKey
 from mindie_ha.model.recoveries import ClosedRecovery, Outcome, Recovery
 
+TABLE = "table"  # the subject of records about a service's table
 MAX_RECORDS = 2000
 MAX_STANDING = 10_000
 
@@ -104,9 +105,9 @@ class Recorder:
     def table(self, scope: ScopeKey, decision: TableDecision, *, at_s: float) -> None:
         """Record the decision on a service's table."""
         actions = (f"publish generation {decision.ledger.generation}",) if decision.publish else ()
-        notices = self._new_notices(scope, "table", decision.notices)
+        notices = self._new_notices(scope, TABLE, decision.notices)
         self._keep(
-            DecisionRecord(at_s, scope, "table", "table", decision.sentence, actions=actions, notices=notices)
+            DecisionRecord(at_s, scope, TABLE, "table", decision.sentence, actions=actions, notices=notices)
         )
 
     def node(self, scope: ScopeKey, decision: NodeDecision, *, at_s: float) -> None:

@@ -13,7 +13,7 @@ Errors are `{"error": {"what", "where", "advice"}}`. Handlers read snapshots and
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,26 +22,15 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from mindie_ha.channels.errors import LimitReached
 from mindie_ha.channels.ports import ServiceRef, TableVersion
 from mindie_ha.engine.records import Recorder
 from mindie_ha.engine.sinks import as_json
-from mindie_ha.model.ids import ObjectKey, ScopeKey, job_key, service_key
-from mindie_ha.web.reports import ScopeReport
+from mindie_ha.model.ids import ObjectKey, job_key, service_key
+from mindie_ha.web.reports import Reporter
 
 MAX_WAIT_S = 60.0
 DEFAULT_DECISIONS = 100
-
-
-class Reports(Protocol):
-    """Reports of what exists."""
-
-    def scopes(self) -> Iterable[ScopeKey]:
-        """Every scope worth showing."""
-        ...
-
-    def report(self, scope: ScopeKey) -> ScopeReport | None:
-        """One of them; None when it is gone."""
-        ...
 
 
 class TableSource(Protocol):
@@ -73,7 +62,7 @@ class Health:
 class Sources:
     """Everything that the pages and the API read."""
 
-    reports: Reports
+    reports: Reporter
     tables: TableSource
     recorder: Recorder
     registry: CollectorRegistry
@@ -144,8 +133,7 @@ async def _metrics(request: web.Request) -> web.Response:
 
 async def _services(request: web.Request) -> web.Response:
     reports = request.app[SOURCES].reports
-    found = [reports.report(scope) for scope in sorted(reports.scopes())]
-    return json_response({"services": [each.model_dump(mode="json") for each in found if each is not None]})
+    return json_response({"services": [each.model_dump(mode="json") for each in reports.all()]})
 
 
 async def _service(request: web.Request) -> web.Response:
@@ -170,7 +158,10 @@ async def _ranktable(request: web.Request) -> web.Response:
         )
     table = tables.current(service)
     if wait_s > 0 and (table is None or table.digest == known):
-        table = await tables.wait_newer(service, known, wait_s) or table
+        try:
+            table = await tables.wait_newer(service, known, wait_s) or table
+        except LimitReached as error:
+            return problem(429, str(error), where=request.path, advice="ask again later, without ?wait=")
     if table is None:
         return problem(
             404,

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from mindie_ha.cluster.store import Store
+from mindie_ha.kit.clock import Clock
 from mindie_ha.model.decisions import Decision, Plan, TableDecision
 from mindie_ha.model.faults import Fault
-from mindie_ha.model.ids import ScopeKey, ScopeKind
+from mindie_ha.model.ids import ScopeKey
 from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.settings import Settings
@@ -132,9 +135,43 @@ def report_scope(view: ScopeView, *, planner: Planner, settings: Settings, now_s
     )
 
 
-def shown(scope: ScopeKey) -> bool:
-    """Whether a scope is something that people ask the state of."""
-    return scope.kind is not ScopeKind.NODE
+class Facts(Protocol):
+    """Who listens to a service's tables (`engine.tables.TableDesk`)."""
+
+    def facts(self, scope: ScopeKey) -> tuple[int, bool]:
+        """Number of subscribers, and whether all of them have the newest table."""
+        ...
+
+
+class Reporter:
+    """Reports from the live store."""
+
+    def __init__(
+        self, *, store: Store, tables: Facts, planner: Planner, settings: Settings, clock: Clock
+    ) -> None:
+        self._store = store
+        self._tables = tables
+        self._planner = planner
+        self._settings = settings
+        self._clock = clock
+
+    def scopes(self) -> frozenset[ScopeKey]:
+        """Every service and job that is known."""
+        return self._store.scopes()
+
+    def report(self, scope: ScopeKey) -> ScopeReport | None:
+        """One of them; None when it is gone."""
+        now_s = self._clock.wall()
+        subscribers, handed = self._tables.facts(scope)
+        view = self._store.view(scope, now_s=now_s, subscribers=subscribers, handed_to_all=handed)
+        if view is None:
+            return None
+        return report_scope(view, planner=self._planner, settings=self._settings, now_s=now_s)
+
+    def all(self) -> list[ScopeReport]:
+        """All of them, in order."""
+        found = (self.report(scope) for scope in sorted(self.scopes()))
+        return [report for report in found if report is not None]
 
 
 STATES = ("parked", "waiting", "recovering", "faulty", "starting", "observed", "ok")

@@ -1,0 +1,316 @@
+"""Wiring and life cycle: who gets what, what starts, in which order it stops.
+
+Start: caches first, because half a picture looks like missing pods; then the servers, because a table that
+is asked for before the caches are filled would look like a foreign job; then the engine. Stop: the engine
+(nothing new is decided), the servers (streams end cleanly), deliveries, caches, connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+from aiohttp import web
+
+from mindie_ha.cluster.client import Client
+from mindie_ha.cluster.connections import KubernetesTransport, connect
+from mindie_ha.cluster.events import Events
+from mindie_ha.cluster.ledgers import Ledgers
+from mindie_ha.cluster.mirrors import Mirror
+from mindie_ha.cluster.store import Store
+from mindie_ha.cluster.transports import Transport
+from mindie_ha.cluster.writer import Writer
+from mindie_ha.engine.events import about_of
+from mindie_ha.engine.executor import Executor
+from mindie_ha.engine.outlets import Outlets
+from mindie_ha.engine.reconciling import Reconciler
+from mindie_ha.engine.records import DecisionRecord, Recorder
+from mindie_ha.engine.sinks import AuditFile, count, to_log
+from mindie_ha.engine.tables import TableDesk
+from mindie_ha.engine.workers import Engine
+from mindie_ha.kit.clock import Clock, LoopClock
+from mindie_ha.kit.entropy import Entropy
+from mindie_ha.kit.logs import Log, make_log, silent_log
+from mindie_ha.kit.metrics import Metrics
+from mindie_ha.kit.queues import KeyedQueue
+from mindie_ha.kit.tasks import OnEnd, Supervisor
+from mindie_ha.model.errors import MindieHaError, NotFound, SettingsError, Unreachable
+from mindie_ha.model.ids import ObjectKey, ScopeKey, node_key, service_key
+from mindie_ha.model.settings import Settings
+from mindie_ha.policy.brakes import braked_since_s
+from mindie_ha.policy.isolations import plan_node
+from mindie_ha.policy.planner import plan
+from mindie_ha.web.api import Health, Sources, make_app
+from mindie_ha.web.reports import Reporter, ScopeReport
+
+SYNC_PATIENCE_S = 30.0  # between complaints about a cache that does not fill
+OBSERVE_TIMEOUT_S = 20.0
+STALE_CONTACT_S = 300.0  # a source not heard for so long: we are blind, and say so by failing liveness
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edges:
+    """Everything through which the outside is reached; tests and simulations swap these."""
+
+    transport: Transport
+    clock: Clock
+    entropy: Entropy
+    log: Log
+    session: Callable[[], aiohttp.ClientSession] = aiohttp.ClientSession
+
+
+class LeadsAlone:
+    """The fence of a controller that runs as the only replica."""
+
+    def guard(self) -> None:
+        """Always lets through."""
+
+
+class Core:
+    """The part that sees and decides: caches, store, reporter. Writes nothing by itself."""
+
+    def __init__(self, settings: Settings, edges: Edges, *, metrics: Metrics) -> None:
+        self.settings = settings
+        self.clock = edges.clock
+        self.entropy = edges.entropy
+        self.log = edges.log
+        self.metrics = metrics
+        self.supervisor = Supervisor(clock=edges.clock, entropy=edges.entropy, log=edges.log, metrics=metrics)
+        self.queue: KeyedQueue[ScopeKey] = KeyedQueue(clock=edges.clock, entropy=edges.entropy.child("queue"))
+        self.client = Client(edges.transport, request_timeout_s=settings.cluster.request_timeout_s)
+        self.store = Store(
+            clock=edges.clock,
+            settings=settings,
+            braked_since=lambda fleet, now_s: braked_since_s(fleet, settings=settings.brakes, now_s=now_s),
+            listener=self._touched,
+        )
+        self.mirror = Mirror(
+            client=self.client,
+            store=self.store,
+            clock=edges.clock,
+            entropy=edges.entropy.child("mirror"),
+            settings=settings.cluster,
+            log=edges.log,
+            metrics=metrics,
+        )
+        self.desk = TableDesk(
+            directory=self.store,
+            push_targets=settings.table.push_targets,
+            touch=lambda scope: self._touched(frozenset((scope,)), True),
+        )
+        self.reporter = Reporter(
+            store=self.store, tables=self.desk, planner=plan, settings=settings, clock=edges.clock
+        )
+
+    def _touched(self, scopes: frozenset[ScopeKey], urgent: bool) -> None:
+        for scope in scopes:
+            self.queue.add(scope, urgent=urgent)
+
+    async def synced(self) -> None:
+        """Fill the caches; complains by name about what does not come."""
+        self.mirror.start(self.supervisor)
+        while missing := await self.mirror.wait_synced(timeout_s=SYNC_PATIENCE_S):
+            for source, reason in missing.items():
+                self.log.warning("still waiting for the first list", source=source, reason=reason)
+
+
+class App:
+    """The controller."""
+
+    def __init__(self, settings: Settings, edges: Edges, *, audit_file: Path | None = None) -> None:
+        self.settings = settings
+        self.started = asyncio.Event()
+        self.grpc_port = 0
+        self.http_port = 0
+        self.metrics = Metrics()
+        self.core = Core(settings, edges, metrics=self.metrics)
+        self.desk = self.core.desk
+        self.recorder = Recorder()
+        self._audit = AuditFile(audit_file) if audit_file is not None else None
+        core = self.core
+        self.writer = Writer(
+            client=core.client,
+            answers=core.store,
+            fence=LeadsAlone(),
+            clock=core.clock,
+            entropy=core.entropy.child("writer"),
+            settings=settings.cluster,
+            log=core.log,
+            metrics=self.metrics,
+            dry_run=settings.dry_run,
+        )
+        ledgers = Ledgers(store=core.store, writer=self.writer, namespace=settings.cluster.namespace)
+        self._events = Events(
+            writer=self.writer, clock=core.clock, entropy=core.entropy.child("events"), metrics=self.metrics
+        )
+        self._outlets = Outlets(
+            settings=settings,
+            desk=core.desk,
+            writer=self.writer,
+            session=edges.session,
+            clock=core.clock,
+            entropy=core.entropy.child("outlets"),
+            supervisor=core.supervisor,
+            log=core.log,
+            metrics=self.metrics,
+        )
+        self.engine = Engine(
+            reconciler=Reconciler(
+                store=core.store,
+                ledgers=ledgers,
+                executor=Executor(store=core.store, writer=self.writer, ledgers=ledgers, clock=core.clock),
+                tables=core.desk,
+                recorder=self.recorder,
+                planner=plan,
+                node_planner=plan_node,
+                settings=settings,
+                clock=core.clock,
+                log=core.log,
+            ),
+            queue=core.queue,
+            supervisor=core.supervisor,
+            clock=core.clock,
+            metrics=self.metrics,
+        )
+        self.recorder.listeners.append(self._spread)
+
+    def reports(self) -> list[ScopeReport]:
+        """How every service and job is."""
+        return self.core.reporter.all()
+
+    async def run(self) -> None:
+        """Work until cancelled, or until a part that cannot be missed fails (raises MindieHaError)."""
+        core = self.core
+        runner = web.AppRunner(self._web(), access_log=None)
+        await runner.setup()
+        try:
+            self.http_port = await _listen(runner, self.settings.http.listen)
+            await core.synced()
+            self.grpc_port = await self._outlets.start()
+            core.supervisor.start("events", self._events.run)
+            core.supervisor.start("engine", self.engine.run, on_end=OnEnd.FAIL)
+            self.engine.touch(core.store.scopes())
+            self.engine.touch(node_key(name) for name in core.store.node_names())
+            self.started.set()
+            core.log.info("started", grpc_port=self.grpc_port, http_port=self.http_port)
+            await core.supervisor.failed.wait()
+            raise MindieHaError(core.supervisor.failure)
+        finally:
+            self.started.clear()
+            await core.supervisor.stop("engine")
+            await self._outlets.stop()
+            await core.supervisor.close()
+            await runner.cleanup()
+            if self._audit is not None:
+                self._audit.close()
+
+    def health(self) -> Health:
+        """Live: a source we are blind to is named. Ready: caches filled and servers listening."""
+        problems = self.core.mirror.problems()
+        reasons = tuple(f"{source}: {reason}" for source, reason in sorted(problems.items()))
+        blind = self.started.is_set() and self.core.mirror.oldest_contact_s() > STALE_CONTACT_S
+        if blind:
+            reasons = (*reasons, f"a source was not heard for more than {STALE_CONTACT_S:g} s")
+        ready = self.started.is_set() and not problems
+        return Health(live=not blind, ready=ready, reasons=reasons)
+
+    def _web(self) -> web.Application:
+        sources = Sources(
+            reports=self.core.reporter,
+            tables=self._outlets,
+            recorder=self.recorder,
+            registry=self.metrics.factory.registry,
+            health=self.health,
+        )
+        return make_app(sources, max_body_bytes=self.settings.http.max_body_bytes)
+
+    def _spread(self, record: DecisionRecord) -> None:
+        """One record, every sink."""
+        to_log(record, self.core.log)
+        count(record, self.metrics)
+        about = about_of(record, self.core.store)
+        if about is not None:
+            for notice in record.notices:
+                self._events.record(notice, about)
+        if self._audit is not None:
+            self._audit.write(record)
+
+
+async def _listen(runner: web.AppRunner, listen: str) -> int:
+    """Serve on `[HOST]:PORT`; the port."""
+    host, _, port = listen.rpartition(":")
+    try:
+        site = web.TCPSite(runner, host.strip("[]") or None, int(port))
+        await site.start()
+    except (OSError, ValueError) as error:
+        raise SettingsError(
+            f"cannot listen: {error}",
+            where=f"http.listen {listen}",
+            advice="give [HOST]:PORT with a free port",
+        ) from None
+    addresses = runner.addresses
+    return int(addresses[0][1])
+
+
+async def serve(
+    settings: Settings, *, kubeconfig: Path | None, audit_file: Path | None, log_level: str
+) -> None:
+    """Run the controller on a real cluster until SIGTERM or SIGINT."""
+    log = make_log(sys.stderr, level=log_level)
+    transport = await connect(str(kubeconfig) if kubeconfig else None)
+    edges = Edges(transport=transport, clock=LoopClock(), entropy=Entropy(), log=log)
+    try:
+        app = App(settings, edges, audit_file=audit_file)
+        task = asyncio.create_task(app.run(), name="app")
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, task.cancel)
+        try:
+            await task
+        except asyncio.CancelledError:
+            log.info("stopped")
+    finally:
+        await transport.close()
+
+
+async def _look(settings: Settings, kubeconfig: Path | None) -> tuple[Core, KubernetesTransport]:
+    """Caches filled once, for a command that looks and goes. The caller closes both."""
+    transport = await connect(str(kubeconfig) if kubeconfig else None)
+    edges = Edges(transport=transport, clock=LoopClock(), entropy=Entropy(), log=silent_log())
+    core = Core(settings, edges, metrics=Metrics())
+    core.mirror.start(core.supervisor)
+    missing = await core.mirror.wait_synced(timeout_s=OBSERVE_TIMEOUT_S)
+    if missing:
+        await core.supervisor.close()
+        await transport.close()
+        source, reason = next(iter(missing.items()))
+        raise Unreachable(f"could not list {source} within {OBSERVE_TIMEOUT_S:g} s: {reason}")
+    return core, transport
+
+
+async def observe(settings: Settings, *, kubeconfig: Path | None) -> list[ScopeReport]:
+    """Look at the cluster once, without a running controller."""
+    core, transport = await _look(settings, kubeconfig)
+    try:
+        return core.reporter.all()
+    finally:
+        await core.supervisor.close()
+        await transport.close()
+
+
+async def published_table(settings: Settings, service: ObjectKey, *, kubeconfig: Path | None) -> str:
+    """The table that a service's ledger says was published last."""
+    core, transport = await _look(settings, kubeconfig)
+    try:
+        ledger = core.store.service_ledger(service_key(service.namespace, service.name))
+        if ledger is None or not ledger.text:
+            raise NotFound(f"no table was published for {service}; `mindie-ha status` says why", status=404)
+        return ledger.text
+    finally:
+        await core.supervisor.close()
+        await transport.close()
