@@ -62,6 +62,7 @@ class Edges:
     entropy: Entropy
     log: Log
     session: Callable[[], aiohttp.ClientSession] = aiohttp.ClientSession
+    serve: bool = True  # False: no listening sockets, for simulations on virtual time
 
 
 class LeadsAlone:
@@ -128,6 +129,7 @@ class App:
         self.grpc_port = 0
         self.http_port = 0
         self.metrics = Metrics()
+        self._serve = edges.serve
         self.core = Core(settings, edges, metrics=self.metrics)
         self.desk = self.core.desk
         self.recorder = Recorder()
@@ -148,7 +150,7 @@ class App:
         self._events = Events(
             writer=self.writer, clock=core.clock, entropy=core.entropy.child("events"), metrics=self.metrics
         )
-        self._outlets = Outlets(
+        self.outlets = Outlets(
             settings=settings,
             desk=core.desk,
             writer=self.writer,
@@ -187,11 +189,13 @@ class App:
         """Work until cancelled, or until a part that cannot be missed fails (raises MindieHaError)."""
         core = self.core
         runner = web.AppRunner(self._web(), access_log=None)
-        await runner.setup()
         try:
-            self.http_port = await _listen(runner, self.settings.http.listen)
+            if self._serve:
+                await runner.setup()
+                self.http_port = await _listen(runner, self.settings.http.listen)
             await core.synced()
-            self.grpc_port = await self._outlets.start()
+            if self._serve:
+                self.grpc_port = await self.outlets.start()
             core.supervisor.start("events", self._events.run)
             core.supervisor.start("engine", self.engine.run, on_end=OnEnd.FAIL)
             self.engine.touch(core.store.scopes())
@@ -203,7 +207,7 @@ class App:
         finally:
             self.started.clear()
             await core.supervisor.stop("engine")
-            await self._outlets.stop()
+            await self.outlets.stop()
             await core.supervisor.close()
             await runner.cleanup()
             if self._audit is not None:
@@ -222,7 +226,7 @@ class App:
     def _web(self) -> web.Application:
         sources = Sources(
             reports=self.core.reporter,
-            tables=self._outlets,
+            tables=self.outlets,
             recorder=self.recorder,
             registry=self.metrics.factory.registry,
             health=self.health,

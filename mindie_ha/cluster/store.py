@@ -255,36 +255,6 @@ class Store:
         """Names of all open recoveries, as isolations name those who want them."""
         return self._maps.open_recoveries()
 
-    def workloads_of(self, scope: ScopeKey) -> tuple[Workload, ...]:
-        """The workloads of a service or job, by name."""
-        return tuple(
-            sorted((self._workloads[uid] for uid in self._by_scope.of(scope)), key=lambda one: one.key)
-        )
-
-    def services_named(self, job_id: str) -> tuple[ScopeKey, ...]:
-        """The services that carry a jobID, one per namespace."""
-        scopes = {self._workloads[uid].scope for uid in self._by_job_id.of(job_id)}
-        return tuple(sorted(scope for scope in scopes if scope.kind is ScopeKind.SERVICE))
-
-    def namespace_of_ip(self, ip: str) -> str | None:
-        """The namespace of the pods that have an address; None when there is no one answer."""
-        namespaces = {pod.key.namespace for pod in self.pods_by_ip(ip)}
-        return namespaces.pop() if len(namespaces) == 1 else None
-
-    def service_ledger(self, scope: ScopeKey) -> ServiceLedger | None:
-        """The remembered table of a service; None where there is none, or it cannot be read."""
-        table = self._table(scope, 0, True)
-        return table.ledger if table is not None and not table.ledger_error else None
-
-    def open_recoveries(self) -> frozenset[str]:
-        """The names under which open recoveries want isolations: `recovery:<ns>/<name>#<epoch>`."""
-        ledgers = (self._maps.ledgers[key].ledger for key in self._maps.recovering)
-        return frozenset(
-            f"recovery:{one.workload.partition('/')[2]}#{one.recovery.epoch}"
-            for one in ledgers
-            if isinstance(one, WorkloadLedger) and one.recovery is not None
-        )
-
     def ledger_entry(self, key: ObjectKey) -> LedgerEntry | None:
         """A ledger with its resourceVersion, by the key of its ConfigMap."""
         return self._maps.ledger(key)

@@ -65,7 +65,7 @@ class Outlets:
         )
         self._publisher = Publisher(
             tables=desk,
-            mailboxes=mailboxes,
+            mailboxes=self.mailboxes,
             configmaps=BootTables(writer),
             http=HttpPush(session),
             clock=clock,
@@ -79,11 +79,19 @@ class Outlets:
 
     async def start(self) -> int:
         """Listen; the gRPC port."""
+        self._server = GrpcServer(
+            _server_settings(self._settings),
+            tables=self._desk,
+            mailboxes=self.mailboxes,
+            passthrough=Passthrough(UpstreamSettings(address=self._settings.upstream)),
+            clock=self._clock,
+        )
         return await self._server.start()
 
     async def stop(self) -> None:
         """End streams, then deliveries."""
-        await self._server.stop()
+        if self._server is not None:
+            await self._server.stop()
         await self._publisher.close()
 
     def current(self, service: ServiceRef) -> TableVersion | None:

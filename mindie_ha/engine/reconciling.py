@@ -112,7 +112,7 @@ class Reconciler:
         return Look(
             progressed=any(look.progressed for look in looks),
             failed=any(look.failed for look in looks),
-            wake_at_s=plan.wake_at_s,
+            wake_at_s=_earliest(plan.wake_at_s, view.wake_at_s),
         )
 
     async def _workload(self, scope: ScopeKey, view: WorkloadView, decision: Decision) -> Look:
@@ -179,3 +179,7 @@ class Reconciler:
                 "could not write; looking again after back-off", subject=subject, error=str(error)
             )
         return Look(failed=True)
+
+
+def _earliest(*times_s: float | None) -> float | None:
+    return min((each for each in times_s if each is not None), default=None)

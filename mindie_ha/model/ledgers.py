@@ -79,7 +79,9 @@ class ServiceLedger(Frozen):
     published_at_s: float = 0.0
     ids: dict[str, int] = Field(default_factory=dict)  # AscendJob name -> group id
     complete_since_s: dict[str, float] = Field(default_factory=dict)  # AscendJob name -> first complete
-    empty_since_s: dict[str, float] = Field(default_factory=dict)  # MS group id -> since when no pod is usable
+    empty_since_s: dict[str, float] = Field(
+        default_factory=dict
+    )  # MS group id -> since when no pod is usable
 
 
 class Isolation(Frozen):
