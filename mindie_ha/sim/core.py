@@ -21,6 +21,8 @@ from mindie_ha.sim.statuses import FieldCause, Object, bad_request, invalid, not
 from mindie_ha.sim.storage import Store, Stored
 from mindie_ha.sim.watches import WatchHub
 
+_ALWAYS_DECODED = ("kind", "apiVersion", "metadata")
+
 
 @dataclass(frozen=True, slots=True)
 class Core:
@@ -73,20 +75,31 @@ class Core:
             raise not_found(resource, name)
         return stored
 
-    def decode(self, resource: Resource, obj: Object, options: WriteOptions) -> Object:
-        """The object as it is stored; StatusError 400 on wrong types, and on unknown fields where asked."""
-        message = self.documents.decode_error(resource, obj)
+    def decode(
+        self, resource: Resource, obj: Object, options: WriteOptions, *, old: Object | None = None
+    ) -> Object:
+        """The object as it is stored; StatusError 400 on wrong types, and on unknown fields where asked.
+
+        What equals `old`, the stored version that it replaces, is known to be right and not looked at again.
+        """
+        fresh = {
+            field: value
+            for field, value in obj.items()
+            if old is None or field in _ALWAYS_DECODED or old.get(field) != value
+        }
+        message = self.documents.decode_error(resource, fresh)
         if message:
             raise bad_request(message)
         if options.strict:
-            unknown = self.documents.unknown_fields(resource, obj)
+            unknown = self.documents.unknown_fields(resource, fresh)
             if unknown:
                 raise bad_request(strict_error(resource, unknown))
-        return self.documents.canonical(resource, obj)
+        kept = self.documents.canonical(resource, fresh)
+        return {field: kept.get(field, obj[field]) for field in obj if field in kept or field not in fresh}
 
     def check(self, resource: Resource, obj: Object, causes: Sequence[FieldCause]) -> None:
         """Run validation; raises StatusError 422 with every cause."""
-        causes = [*causes, *self.documents.validate(resource, obj)]
+        causes = [*causes, *self.documents.broken_rules(resource, obj)]
         if causes:
             raise invalid(resource, obj["metadata"].get("name", ""), causes)
 

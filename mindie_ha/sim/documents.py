@@ -57,4 +57,4 @@ class Documents:
     decode_error: Callable[[Resource, Object], str | None] = schemas.decode_error
     unknown_fields: Callable[[Resource, Object], Sequence[str]] = schemas.unknown_fields
     canonical: Callable[[Resource, Object], Object] = schemas.canonical
-    validate: Callable[[Resource, Object], Sequence[FieldCause]] = schemas.validate
+    broken_rules: Callable[[Resource, Object], Sequence[FieldCause]] = schemas.broken_rules

@@ -16,7 +16,7 @@ from mindie_ha.sim.statuses import Cause
 
 Object = dict[str, Any]
 
-__all__ = ["Cause", "canonical", "decode_error", "strict_error", "unknown_fields", "validate"]
+__all__ = ["Cause", "broken_rules", "canonical", "decode_error", "strict_error", "unknown_fields", "validate"]
 
 _META: definitions.Schema = {"$ref": definitions.REFERENCE + definitions.OBJECT_META}
 
@@ -57,8 +57,11 @@ def validate(resource: Resource, obj: Object) -> tuple[Cause, ...]:
     Wrong JSON types come alone, as one cause with reason `BadRequest` that carries the whole message.
     """
     problem = decode_error(resource, obj)
-    if problem:
-        return (Cause("BadRequest", problem, ""),)
+    return (Cause("BadRequest", problem, ""),) if problem else broken_rules(resource, obj)
+
+
+def broken_rules(resource: Resource, obj: Object) -> tuple[Cause, ...]:
+    """What `validate` finds in an object whose JSON types are known to be right."""
     if resource.custom:
         schema = definitions.schema_of(resource)
         body = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata")}

@@ -75,9 +75,11 @@ def create(
     return core.store.put(resource, obj)
 
 
-def _decoded(core: Core, route: Route, body: Any, options: WriteOptions) -> Object:
+def _decoded(
+    core: Core, route: Route, body: Any, options: WriteOptions, *, old: Stored | None = None
+) -> Object:
     obj = check_object(body, route)
-    return core.decode(route.resource, obj, options)
+    return core.decode(route.resource, obj, options, old=old.obj if old else None)
 
 
 def _generate_name(core: Core, meta: Object) -> None:
@@ -101,8 +103,8 @@ def check_namespace(core: Core, resource: Resource, namespace: str, name: str) -
 
 def update(core: Core, route: Route, body: Any, options: WriteOptions) -> Stored:
     """Replace an object or its status; raises StatusError 400, 404, 409, 422."""
-    obj = _decoded(core, route, body, options)
     old = core.existing(route.resource, route.namespace, route.name)
+    obj = _decoded(core, route, body, options, old=old)
     needs_version = route.resource.custom or route.resource.kind in strategies.NEEDS_VERSION_ON_UPDATE
     if needs_version and not obj["metadata"].get("resourceVersion"):
         text = "Invalid value: 0: must be specified for an update"
@@ -116,7 +118,7 @@ def patch(core: Core, route: Route, content_type: str, raw: bytes, options: Writ
     method = _method(route.resource, media_type(content_type))
     old = core.existing(route.resource, route.namespace, route.name)
     patched = method(old.thaw(), decode_patch(raw))
-    return commit(core, route, old, _decoded(core, route, patched, options), options)
+    return commit(core, route, old, _decoded(core, route, patched, options, old=old), options)
 
 
 def apply(core: Core, route: Route, raw: bytes, options: WriteOptions) -> tuple[Stored, bool]:
