@@ -164,10 +164,24 @@ def _v3_schema(schema: Schema) -> Schema:
 
 def _custom(resource: Resource, transform: Any) -> Schema:
     """A custom kind's schema as published: with full metadata and its group, version and kind."""
-    schema: Schema = transform(definitions.schema_of(resource))
+    schema: Schema = transform(_with_pod_specs(definitions.schema_of(resource)))
     meta = {"$ref": REFERENCE + definitions.OBJECT_META, "description": "Standard object's metadata."}
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     return {**schema, "properties": {**schema.get("properties", {}), "metadata": meta}, GVK: [kind]}
+
+
+def _with_pod_specs(schema: Schema) -> Schema:
+    """Refer to the built-in pod spec where the schema holds a copy of it: same types, and explained."""
+    properties = schema.get("properties")
+    if properties and properties.keys() == definitions.builtin()[definitions.POD_SPEC]["properties"].keys():
+        return {"$ref": REFERENCE + definitions.POD_SPEC, "description": schema.get("description", "")}
+    result = dict(schema)
+    if properties:
+        result["properties"] = {name: _with_pod_specs(field) for name, field in properties.items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            result[key] = _with_pod_specs(schema[key])
+    return result
 
 
 def _v2_structural(schema: Schema) -> Schema:

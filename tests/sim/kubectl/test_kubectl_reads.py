@@ -83,6 +83,8 @@ async def test_explain(kubectl: Kubectl) -> None:
     scheduling = await kubectl("explain", "acjob.spec.runPolicy.schedulingPolicy.minAvailable")
     assert "<integer>" in scheduling
     assert "Pods that must be placed together" in scheduling
+    containers = await kubectl("explain", "acjob.spec.replicaSpecs.template.spec.containers")
+    assert "List of containers belonging to the pod." in containers
     assert "minMember" in await kubectl("explain", "podgroup.spec")
     assert 'field "nothing" does not exist' in await kubectl.refused("explain", "pod.spec.nothing")
 
