@@ -33,7 +33,7 @@ class Rule:
 
     `times` None means for ever; `share` is the part of matching requests that is hit. `code` 0 only delays;
     `reset` drops the connection; `applied` lets the request take effect before the refusal or reset.
-    `method` is an HTTP method, `resource` a plural; watches are `GET`.
+    `method` is an HTTP method or `WATCH`; `resource` a plural.
     """
 
     method: str = ""
@@ -52,7 +52,8 @@ class Rule:
     def matches(self, route: Route, request: ApiRequest) -> bool:
         """Whether this rule speaks about the request and is not used up."""
         wanted = (self.method, self.resource, self.name, self.namespace)
-        given = (request.method, route.resource.plural, route.name, route.namespace)
+        watches = request.query.get("watch", "").lower() in ("true", "1")
+        given = ("WATCH" if watches else request.method, route.resource.plural, route.name, route.namespace)
         used_up = self.times is not None and self.hits >= self.times
         return not used_up and all(want in ("", have) for want, have in zip(wanted, given, strict=True))
 

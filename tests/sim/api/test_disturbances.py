@@ -79,3 +79,9 @@ async def test_expired_history_refuses_old_watches(api: Api) -> None:
     api.server.disturbances.expire_history()
     events = [event async for event in await api.watch(MAPS, resourceVersion="2")]
     assert events[0]["object"]["code"] == 410
+
+
+async def test_a_rule_may_mean_watches_alone(api: Api) -> None:
+    api.server.disturbances.add(Rule(method="WATCH", code=429, times=None))
+    assert (await api("GET", MAPS))[0] == 200
+    assert (await api("GET", MAPS, watch="true"))[0] == 429
