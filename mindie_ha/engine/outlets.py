@@ -53,16 +53,13 @@ class Outlets:
         self._desk = desk
         self._log = log
         self._metrics = metrics
-        grpc = settings.grpc
-        limits = MailboxLimits(max_registrations=grpc.max_registrations, max_subscribers=grpc.max_subscribers)
-        mailboxes = Mailboxes(tables=desk, clock=clock, limits=limits)
-        self._server = GrpcServer(
-            _server_settings(grpc),
-            tables=desk,
-            mailboxes=mailboxes,
-            passthrough=Passthrough(UpstreamSettings(address=grpc.upstream)),
-            clock=clock,
+        self._settings = settings.grpc
+        self._clock = clock
+        limits = MailboxLimits(
+            max_registrations=settings.grpc.max_registrations, max_subscribers=settings.grpc.max_subscribers
         )
+        self.mailboxes = Mailboxes(tables=desk, clock=clock, limits=limits)
+        self._server: GrpcServer | None = None
         self._publisher = Publisher(
             tables=desk,
             mailboxes=self.mailboxes,
