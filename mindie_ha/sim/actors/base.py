@@ -24,6 +24,7 @@ from mindie_ha.sim.resources import by_kind
 log = logging.getLogger(__name__)
 
 RETRY_S = 0.3
+LEAST_WAIT_S = 0.002
 PARALLEL = 16  # requests of one actor at the same time
 
 
@@ -54,7 +55,8 @@ class Actor(ABC):
             wait_s = await self.reconcile()
             if self._failed:
                 wait_s = min(wait_s, RETRY_S)
-            await self.wakeup.wait(self.clock, min(wait_s, self.period_s))
+            # The floor keeps a rest of a microsecond from spinning, on virtual time for ever.
+            await self.wakeup.wait(self.clock, max(LEAST_WAIT_S, min(wait_s, self.period_s)))
 
     def now(self) -> str:
         """The wall time as Kubernetes writes it."""
