@@ -86,6 +86,7 @@ class TableSettings(Section):
     """The global rank table and its delivery."""
 
     peer_hold_s: float = Field(600.0, ge=0, description="a new P waits this long for a D, and the reverse")
+    gather_s: float = Field(2.0, ge=0, description="a new instance waits this long for placed siblings")
     empty_ms_after_s: float = Field(10.0, ge=0, description="groups 0/1 may be empty after this long")
     config_map_key: str = "global_ranktable.json"
     default_config_map: str = ""  # where pods name none; empty: not written

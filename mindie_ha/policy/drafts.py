@@ -28,6 +28,7 @@ from mindie_ha.model.recoveries import Phase, Recovery
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import ScopeView, WorkloadView
 from mindie_ha.model.workloads import Role
+from mindie_ha.policy.gathers import gather
 from mindie_ha.policy.instances import judge_instance
 from mindie_ha.ranktable.build import build
 from mindie_ha.ranktable.deploys import deploy_server
@@ -87,6 +88,14 @@ def draft(
         ],
         now_s=now_s,
         peer_hold_s=settings.table.peer_hold_s,
+    )
+    held += gather(
+        complete.keys() - running - {item.key for item in held},
+        since_s=since_s,
+        siblings=servers,
+        left_out=left_out,
+        gather_s=settings.table.gather_s,
+        now_s=now_s,
     )
     waiting = {item.key for item in held}
     chosen = sorted(

@@ -70,10 +70,12 @@ def plan_node(view: NodeView, *, wanted: frozenset[str], settings: Settings, now
 
 
 def _still_wanted(ledger: NodeLedger, wanted: frozenset[str]) -> list[Isolation]:
-    """Entries that somebody still wants, without those who do not."""
+    """Entries that somebody still wants, without those who do not. A lost node stays wanted until it has
+    healed: the recovery that isolated it is over long before, and the node is no better for that."""
     kept = []
     for isolation in ledger.isolations:
-        by = tuple(who for who in isolation.wanted_by if who.startswith(PERSON) or who in wanted)
+        outlives = isolation.until == "healed"
+        by = tuple(who for who in isolation.wanted_by if outlives or who.startswith(PERSON) or who in wanted)
         if by:
             kept.append(isolation.model_copy(update={"wanted_by": by}))
     return kept

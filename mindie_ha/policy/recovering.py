@@ -50,7 +50,14 @@ def begin(look: Look) -> Decision:
         now_s=look.now_s,
     )
     ledger = _attempt(look, ledger, recovery, verdict=look.verdict, exit_="")
-    return resume(_with(look, ledger), rule="open")
+    decision = resume(_with(look, ledger), rule="open")
+    return replace(decision, notices=(_opened(look, recovery), *decision.notices))
+
+
+def _opened(look: Look, recovery: Recovery) -> Notice:
+    message = f"{look.workload.key}: recovery {recovery.epoch} opened: {recovery.intent.summary}"
+    key = f"opened:{look.workload.uid}#{recovery.epoch}"
+    return Notice("RecoveryOpened", message, warning=True, key=key)
 
 
 def resume(look: Look, *, rule: str = "continue") -> Decision:
@@ -307,11 +314,14 @@ def _close(look: Look, recovery: Recovery, outcome: Outcome, summary: str) -> De
         now_s=look.now_s,
     )
     took_s = look.now_s - recovery.opened_at_s
+    sentence = f"recovery {recovery.epoch} closed as {outcome} after {took_s:.1f} s: {summary}"
+    key = f"closed:{look.workload.uid}#{recovery.epoch}"
     return Decision(
         workload=look.workload.key,
         ledger=ledger,
-        sentence=f"recovery {recovery.epoch} closed as {outcome} after {took_s:.1f} s: {summary}",
+        sentence=sentence,
         rule="close",
+        notices=(Notice("RecoveryClosed", f"{look.workload.key}: {sentence}", key=key),),
         outcome=outcome,
     )
 
