@@ -57,6 +57,11 @@ class Versions(Generic[K]):
         self._current: dict[K, tuple[str, int]] = {}
         self._deleted: OrderedDict[str, int] = OrderedDict()
 
+    def knows(self, key: K, uid: str) -> bool:
+        """Whether the object known by `key` is the one with this UID."""
+        known = self._current.get(key)
+        return known is not None and known[0] == uid
+
     def admit(self, key: K, item: SlimObject, *, from_watch: bool) -> bool:
         """Whether `item` is news; remembers it if so."""
         uid, version = item.metadata.uid, item.version

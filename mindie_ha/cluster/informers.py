@@ -18,11 +18,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
-from types import MappingProxyType
-from typing import Protocol
 
+from mindie_ha.cluster.caches import Cache, OnChange
 from mindie_ha.cluster.client import Client
-from mindie_ha.cluster.slim import Page, SlimObject
+from mindie_ha.cluster.slim import Page, SlimObject, version_number
 from mindie_ha.cluster.sources import Source
 from mindie_ha.cluster.watches import Bookmark, Changed, Unparsable, watch_once
 from mindie_ha.kit.backoff import Backoff
@@ -37,16 +36,7 @@ from mindie_ha.model.settings import ClusterSettings
 ABSENT_S = 10.0  # between looks for a CRD that is not installed
 
 
-class OnChange(Protocol):
-    """Told of every change, in order, synchronously: must be cheap and never raise."""
-
-    def __call__(
-        self, source: Source, key: ObjectKey, old: SlimObject | None, new: SlimObject | None, /
-    ) -> None:
-        """`old` None: added; `new` None: gone."""
-        ...
-
-
+OnListed = Callable[[Source, int], None]  # a full list was applied; its version as a number
 OnRefused = Callable[[Source, ObjectKey | None, InputError], None]
 
 
@@ -65,6 +55,7 @@ class Informer:
         metrics: Metrics,
         on_change: OnChange,
         on_refused: OnRefused,
+        on_listed: OnListed = lambda _source, _version: None,
     ) -> None:
         self.source = source
         self.synced = asyncio.Event()
@@ -75,10 +66,10 @@ class Informer:
         self._settings = settings
         self._log = log.bind(source=source.name)
         self._metrics = metrics
-        self._on_change = on_change
         self._on_refused = on_refused
+        self._on_listed = on_listed
         self._backoff = Backoff(entropy=entropy, first_s=0.1, max_s=30.0)
-        self._objects: dict[ObjectKey, SlimObject] = {}
+        self._cache = Cache(source, on_change=on_change)
         self._contact_s = clock.monotonic()
         self._listed_s = clock.monotonic()
         metrics.informer_age_s.labels(source.name).set_function(lambda: self.age_s)
@@ -86,7 +77,7 @@ class Informer:
     @property
     def objects(self) -> Mapping[ObjectKey, SlimObject]:
         """What is known now; a live read-only view."""
-        return MappingProxyType(self._objects)
+        return self._cache.objects
 
     @property
     def age_s(self) -> float:
@@ -133,16 +124,10 @@ class Informer:
             if not token:
                 break
         self._listed_s = self._clock.monotonic()
-        self._replace(found, kept)
+        self._cache.replace(found, kept=kept)
+        self._on_listed(self.source, version_number(page.resource_version))
         self.synced.set()
         return page.resource_version
-
-    def _replace(self, found: dict[ObjectKey, SlimObject], kept: set[ObjectKey]) -> None:
-        """Apply the difference to a full list: what vanished is deleted, a malformed one keeps its past."""
-        for key in [key for key in self._objects if key not in found and key not in kept]:
-            self._put(key, None)
-        for key, item in found.items():
-            self._put(key, item)
 
     async def _followed(self, version: str) -> str:
         """Watch from `version` on, again and again; returns why a list is needed."""
@@ -187,26 +172,10 @@ class Informer:
         if event.refused is not None:
             self._refuse(event.key, event.refused)
             return
-        self._put(event.key, event.new)
-
-    def _put(self, key: ObjectKey, new: SlimObject | None) -> None:
-        old = self._objects.get(key)
-        if new is None:
-            if old is not None:
-                del self._objects[key]
-                self._on_change(self.source, key, old, None)
-            return
-        if old is not None and old.metadata.uid == new.metadata.uid:
-            if (
-                0 < new.version < old.version
-                or new.metadata.resource_version == old.metadata.resource_version
-            ):
-                return  # a repetition, or older than what we know
-        elif old is not None:  # same name, another object: its deletion was missed
-            self._on_change(self.source, key, old, None)
-            old = None
-        self._objects[key] = new
-        self._on_change(self.source, key, old, new)
+        if event.new is None:
+            self._cache.drop(event.key, uid=event.uid)
+        else:
+            self._cache.put(event.new)
 
     def _refuse(self, key: ObjectKey | None, error: InputError) -> None:
         self._metrics.inputs_refused.labels(self.source.name).inc()
@@ -246,4 +215,4 @@ class Informer:
             self._log.warning("does not work", problem=problem)
 
 
-__all__ = ["Informer", "OnChange", "OnRefused"]
+__all__ = ["Informer", "OnListed", "OnRefused"]

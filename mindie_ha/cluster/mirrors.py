@@ -47,6 +47,7 @@ class Mirror:
                 metrics=metrics,
                 on_change=store.on_change,
                 on_refused=store.on_refused,
+                on_listed=store.on_listed,
             )
             for source in sources
         )

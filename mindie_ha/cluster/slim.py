@@ -81,8 +81,12 @@ class SlimObject(Slim):
     @property
     def version(self) -> int:
         """The resourceVersion as a number; 0 where it is none."""
-        text = self.metadata.resource_version
-        return int(text) if text.isascii() and text.isdigit() else 0
+        return version_number(self.metadata.resource_version)
+
+
+def version_number(text: str) -> int:
+    """A resourceVersion as a number; 0 where it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
 
 
 class Condition(Slim):
@@ -339,4 +343,5 @@ __all__ = [
     "decode_json",
     "raw_key",
     "slim",
+    "version_number",
 ]

@@ -9,13 +9,13 @@ One event loop; nothing here awaits or raises for hostile input.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeVar
 
 from mindie_ha.cluster import convert, documents
-from mindie_ha.cluster.config_maps import ConfigMaps, LedgerEntry, Touched, nothing
+from mindie_ha.cluster.config_maps import ConfigMaps, LedgerEntry, Touched
+from mindie_ha.cluster.facts import Facts
 from mindie_ha.cluster.fleets import BrakedSince, Fleet
-from mindie_ha.cluster.indexes import Index, Versions
+from mindie_ha.cluster.indexes import Versions
 from mindie_ha.cluster.slim import (
     MODELS,
     SlimAscendJob,
@@ -27,14 +27,14 @@ from mindie_ha.cluster.slim import (
     decode_json,
     slim,
 )
-from mindie_ha.cluster.sources import RINGS_PREFIX, SOURCE_OF_FAMILY, Source, family_of
+from mindie_ha.cluster.sources import RINGS_PREFIX, SOURCE_OF_FAMILY, SOURCES, Source, family_of
 from mindie_ha.intake.collect import collect
 from mindie_ha.kit.clock import Clock
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey, ScopeKey, ScopeKind, node_key
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
 from mindie_ha.model.nodes import Node
-from mindie_ha.model.pods import Pod, PodPhase
+from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Frozen
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import FleetView, NodeView, ScopeView, TableView, WorkloadView
@@ -62,18 +62,9 @@ class Store:
         self._maps = ConfigMaps()
         self._fleet = Fleet(settings.brakes, braked_since=braked_since)
         self._versions: Versions[tuple[str, ObjectKey]] = Versions()
-        self._workloads: dict[str, Workload] = {}  # by UID
-        self._uid_of: dict[ObjectKey, str] = {}
-        self._by_scope: Index[ScopeKey, str] = Index()
-        self._by_job_id: Index[str, str] = Index()
-        self._by_table_map: Index[ObjectKey, str] = Index()
-        self._pods: dict[ObjectKey, Pod] = {}
-        self._by_owner: Index[str, ObjectKey] = Index()
-        self._by_node: Index[str, ObjectKey] = Index()
-        self._by_ip: Index[str, ObjectKey] = Index()
-        self._nodes: dict[str, Node] = {}
-        self._podgroups: dict[ObjectKey, PodGroup] = {}
+        self._facts = Facts(clock=clock, fleet=self._fleet)
         self._refused: dict[tuple[str, ObjectKey], str] = {}
+        self._answered: dict[tuple[str, ObjectKey], SlimObject] = {}  # known from our own writes alone
 
     # -- what comes in -------------------------------------------------------------------------------
 
@@ -97,19 +88,31 @@ class Store:
         if key is not None:
             self._refused[(source.name, key)] = str(error)
 
+    def on_listed(self, source: Source, version: int) -> None:
+        """A full list was applied: what only an answer of ours told of, and it does not show, is gone."""
+        for item in list(self._answered.values()):
+            if _source_of(item) is source and item.version <= version:
+                self.remove(item)
+
     def apply(self, item: SlimObject, *, from_watch: bool = True) -> frozenset[ScopeKey]:
         """An object as it is now; returns the scopes that it touches (and tells the listener)."""
-        if not self._versions.admit((_kind(item), item.key), item, from_watch=from_watch):
+        identity = (_kind(item), item.key)
+        if from_watch:
+            self._confirm(identity, item)
+        fresh = not self._versions.knows(identity, item.metadata.uid)
+        if not self._versions.admit(identity, item, from_watch=from_watch):
             return frozenset()
+        if not from_watch and (fresh or identity in self._answered):
+            self._answered[identity] = item
         match item:
             case SlimPod():
-                touched = self._put_pod(convert.pod(item))
+                touched = self._facts.put_pod(convert.pod(item))
             case SlimNode():
-                touched = self._put_node(item)
+                touched = self._facts.put_node(item)
             case SlimAscendJob():
-                touched = self._put_workload(convert.workload(item))
+                touched = self._facts.put_workload(convert.workload(item))
             case SlimPodGroup():
-                touched = self._put_podgroup(convert.podgroup(item))
+                touched = self._facts.put_podgroup(convert.podgroup(item))
             case SlimConfigMap():
                 touched = self._maps.put(item, now_s=self._clock.wall())
             case _:
@@ -118,19 +121,19 @@ class Store:
 
     def remove(self, item: SlimObject) -> frozenset[ScopeKey]:
         """An object is gone; returns the scopes that it touched."""
+        self._confirm((_kind(item), item.key), item)
         last = item.version if isinstance(item, SlimConfigMap) else FOREVER
         if not self._versions.end((_kind(item), item.key), item.metadata.uid, last):
             return frozenset()
         match item:
             case SlimPod():
-                touched = self._drop_pod(item.key)
+                touched = self._facts.drop_pod(item.key)
             case SlimNode():
-                touched = self._drop_node(item.metadata.name)
+                touched = self._facts.drop_node(item.metadata.name)
             case SlimAscendJob():
-                touched = self._drop_workload(item.metadata.uid)
+                touched = self._facts.drop_workload(item.metadata.uid)
             case SlimPodGroup():
-                group = self._podgroups.pop(item.key, None)
-                touched = self._podgroup_touch(group) if group else nothing()
+                touched = self._facts.drop_podgroup(item.key)
             case SlimConfigMap():
                 touched = self._maps.drop(item, now_s=self._clock.wall())
             case _:
@@ -187,7 +190,7 @@ class Store:
         ledger, error = _read(entry, NodeLedger)
         info = self._maps.devices.get(name)
         return NodeView(
-            node=self._nodes.get(name) or Node(name=name, exists=False, ready=False),
+            node=self._facts.nodes.get(name) or Node(name=name, exists=False, ready=False),
             report=info.report if info is not None else None,
             listed=self._maps.listings.of(name, now_s=now_s),
             ledger=ledger,
@@ -200,45 +203,47 @@ class Store:
 
     def scopes(self) -> frozenset[ScopeKey]:
         """Every service and job that is known, for a full look after start."""
-        return frozenset(self._by_scope) | {key for key in self._maps.rings_by_service if key.name}
+        return frozenset(self._facts.by_scope) | {key for key in self._maps.rings_by_service if key.name}
 
     def node_names(self) -> frozenset[str]:
         """Every node that exists or that a node ledger names."""
         ledgers = (entry.ledger for entry in self._maps.ledgers.values())
-        return frozenset(self._nodes) | {one.node for one in ledgers if isinstance(one, NodeLedger)}
+        return frozenset(self._facts.nodes) | {one.node for one in ledgers if isinstance(one, NodeLedger)}
 
     def workload(self, key: ObjectKey) -> Workload | None:
         """A workload by namespace and name."""
-        return self._workloads.get(self._uid_of.get(key, ""))
+        return self._facts.workloads.get(self._facts.uid_of.get(key, ""))
 
     def pod(self, key: ObjectKey) -> Pod | None:
         """A pod by namespace and name."""
-        return self._pods.get(key)
+        return self._facts.pods.get(key)
 
     def pods_of(self, owner_uid: str) -> tuple[Pod, ...]:
         """All pod objects of an owner, by rank, then name."""
-        found = [self._pods[key] for key in self._by_owner.of(owner_uid)]
+        found = [self._facts.pods[key] for key in self._facts.by_owner.of(owner_uid)]
         return tuple(sorted(found, key=_by_rank))
 
     def pods_by_ip(self, ip: str) -> tuple[Pod, ...]:
         """The pods that have an address; several on a host network."""
-        return tuple(self._pods[key] for key in self._by_ip.of(ip))
+        return tuple(self._facts.pods[key] for key in self._facts.by_ip.of(ip))
 
     def pods_on(self, node: str) -> tuple[Pod, ...]:
         """The pods that are bound to a node."""
-        return tuple(self._pods[key] for key in self._by_node.of(node))
+        return tuple(self._facts.pods[key] for key in self._facts.by_node.of(node))
 
     def podgroup(self, key: ObjectKey) -> PodGroup | None:
         """A PodGroup by namespace and name."""
-        return self._podgroups.get(key)
+        return self._facts.podgroups.get(key)
 
     def workloads_of(self, scope: ScopeKey) -> tuple[Workload, ...]:
         """The workloads of a service or job, by name."""
-        return tuple(sorted((self._workloads[uid] for uid in self._by_scope.of(scope)), key=_by_key))
+        return tuple(
+            sorted((self._facts.workloads[uid] for uid in self._facts.by_scope.of(scope)), key=_by_key)
+        )
 
     def services_named(self, job_id: str) -> tuple[ScopeKey, ...]:
         """The services that carry a jobID, one per namespace; more than one is a clash on the wire."""
-        scopes = {self._workloads[uid].scope for uid in self._by_job_id.of(job_id)}
+        scopes = {self._facts.workloads[uid].scope for uid in self._facts.by_job_id.of(job_id)}
         return tuple(sorted(scope for scope in scopes if scope.kind is ScopeKind.SERVICE))
 
     def namespace_of_ip(self, ip: str) -> str | None:
@@ -303,7 +308,7 @@ class Store:
             pods=pods,
             ledger=ledger,
             ledger_error=error,
-            podgroup=self._podgroups.get(workload.podgroup),
+            podgroup=self._facts.podgroups.get(workload.podgroup),
             rings=rings,
             faults=collected.faults,
             retry_times=retries.times if retries is not None else None,
@@ -329,8 +334,8 @@ class Store:
         if ledger is not None and (ledger.namespace, ledger.job_id) != (scope.namespace, scope.name):
             ledger, error = None, f"ConfigMap {entry.key if entry else ''} is the ledger of another service"
         shared: set[ScopeKey] = set()
-        for uid in self._by_scope.of(scope):
-            shared.update(self._sharers(self._workloads[uid]))
+        for uid in self._facts.by_scope.of(scope):
+            shared.update(self._facts.sharers(self._facts.workloads[uid]))
         return TableView(
             ledger=ledger or ServiceLedger(namespace=scope.namespace, job_id=scope.name),
             ledger_error=error,
@@ -339,107 +344,16 @@ class Store:
             shared_with=tuple(str(key) for key in sorted(shared - {scope})),
         )
 
-    def _sharers(self, workload: Workload) -> set[ScopeKey]:
-        if not workload.table_config_map:
-            return set()
-        uids = self._by_table_map.of(ObjectKey(workload.key.namespace, workload.table_config_map))
-        scopes = {self._workloads[uid].scope for uid in uids}
-        return {scope for scope in scopes if scope.kind is ScopeKind.SERVICE}
-
     def _owner_of(self, rings: RingsConfig) -> Workload | None:
         return self.workload(ObjectKey(rings.key.namespace, rings.key.name.removeprefix(RINGS_PREFIX)))
 
-    # -- one kind each -------------------------------------------------------------------------------
-
-    def _put_pod(self, pod: Pod) -> Touched:
-        old = self._pods.get(pod.key)
-        if old == pod:
-            return nothing()
-        touched = self._drop_pod(pod.key) if old is not None else nothing()
-        self._pods[pod.key] = pod
-        self._by_owner.add(pod.owner_uid, pod.key)
-        self._by_node.add(pod.node, pod.key)
-        self._by_ip.add(pod.ip, pod.key)
-        touched.scopes |= self._scopes_of_owner(pod.owner_uid)
-        touched.urgent = pod.phase is PodPhase.FAILED or bool(pod.waiting_reason) or pod.terminating
-        return touched
-
-    def _drop_pod(self, key: ObjectKey) -> Touched:
-        pod = self._pods.pop(key, None)
-        if pod is None:
-            return nothing()
-        self._by_owner.discard(pod.owner_uid, key)
-        self._by_node.discard(pod.node, key)
-        self._by_ip.discard(pod.ip, key)
-        return Touched(self._scopes_of_owner(pod.owner_uid), set(), urgent=True)
-
-    def _put_node(self, item: SlimNode) -> Touched:
-        now_s = self._clock.wall()
-        name = item.metadata.name
-        old = self._nodes.get(name)
-        same = old is not None and old.uid == item.metadata.uid
-        since_s = old.not_ready_since_s if same and old is not None else None
-        node = convert.node(item, not_ready_since_s=now_s if since_s is None else since_s)
-        self._nodes[name] = node
-        lost_s = node.not_ready_since_s or now_s
-        if old is None:  # first sight: the server knows since when
-            told = next((one for one in item.status.conditions if one.type == "Ready"), None)
-            lost_s = min(now_s, (told.last_transition_time if told else None) or now_s)
-        self._fleet.put(name, ready=node.ready, since_s=lost_s, now_s=now_s)
-        if old is not None and replace(node, resource_version=old.resource_version) == old:
-            return nothing()  # a heartbeat
-        return Touched(set(), {name}, urgent=not node.ready)
-
-    def _drop_node(self, name: str) -> Touched:
-        self._nodes.pop(name, None)
-        self._fleet.remove(name, now_s=self._clock.wall())
-        return Touched(set(), {name}, urgent=True)
-
-    def _put_workload(self, workload: Workload) -> Touched:
-        old = self._workloads.get(workload.uid)
-        if old == workload:
-            return nothing()
-        touched = self._drop_workload(workload.uid)
-        self._workloads[workload.uid] = workload
-        self._uid_of[workload.key] = workload.uid
-        self._by_scope.add(workload.scope, workload.uid)
-        if workload.job_id:
-            self._by_job_id.add(workload.job_id, workload.uid)
-        if workload.table_config_map:
-            self._by_table_map.add(ObjectKey(workload.key.namespace, workload.table_config_map), workload.uid)
-        touched.scopes |= {workload.scope} | self._sharers(workload)
-        touched.urgent = workload.failed
-        return touched
-
-    def _drop_workload(self, uid: str) -> Touched:
-        workload = self._workloads.get(uid)
-        if workload is None:
-            return nothing()
-        sharers = self._sharers(workload)
-        del self._workloads[uid]
-        if self._uid_of.get(workload.key) == uid:
-            del self._uid_of[workload.key]
-        self._by_scope.discard(workload.scope, uid)
-        self._by_job_id.discard(workload.job_id, uid)
-        self._by_table_map.discard(ObjectKey(workload.key.namespace, workload.table_config_map), uid)
-        return Touched({workload.scope} | sharers, set())
-
-    def _put_podgroup(self, group: PodGroup) -> Touched:
-        old = self._podgroups.get(group.key)
-        self._podgroups[group.key] = group
-        if old is not None and replace(group, resource_version=old.resource_version) == old:
-            return nothing()
-        return self._podgroup_touch(group)
-
-    def _podgroup_touch(self, group: PodGroup) -> Touched:
-        uid = group.key.name[-36:]  # "<job>-<job uid>"
-        return Touched(self._scopes_of_owner(uid), set())
-
     # -- whom it concerns ----------------------------------------------------------------------------
 
-    def _scopes_of_owner(self, uid: str) -> set[ScopeKey]:
-        workload = self._workloads.get(uid)
-        return {workload.scope} if workload is not None else set()
+    def _confirm(self, identity: tuple[str, ObjectKey], item: SlimObject) -> None:
+        """A watch knows the object, so a list is no longer needed to tell its end."""
+        answered = self._answered.get(identity)
+        if answered is not None and answered.metadata.uid == item.metadata.uid:
+            del self._answered[identity]
 
     def _tell(self, touched: Touched) -> frozenset[ScopeKey]:
         scopes = set(touched.scopes)
@@ -449,8 +363,8 @@ class Store:
                 scopes.add(workload.scope)
         for node in touched.nodes:
             scopes.add(node_key(node))
-            for key in self._by_node.of(node):
-                scopes |= self._scopes_of_owner(self._pods[key].owner_uid)
+            for key in self._facts.by_node.of(node):
+                scopes |= self._facts.scopes_of_owner(self._facts.pods[key].owner_uid)
         found = frozenset(scopes)
         if found:
             self._listener(found, touched.urgent)
@@ -467,6 +381,12 @@ def _read(entry: LedgerEntry | None, model: type[LedgerT]) -> tuple[LedgerT | No
 
 def _kind(item: SlimObject) -> str:
     return type(item).__name__
+
+
+def _source_of(item: SlimObject) -> Source | None:
+    if isinstance(item, SlimConfigMap):
+        return SOURCE_OF_FAMILY.get(family_of(item))
+    return next((source for source in SOURCES if isinstance(item, source.model)), None)
 
 
 def _by_key(workload: Workload) -> ObjectKey:

@@ -33,6 +33,7 @@ class Changed:
     key: ObjectKey
     new: SlimObject | None
     resource_version: str
+    uid: str = ""  # of a deleted object, where told
     refused: InputError | None = None
 
 
@@ -81,7 +82,7 @@ def event_of(line: bytes, source: Source) -> Changed | Bookmark:
             except InputError as error:
                 return Changed(key, None, _version(body), refused=error)
         case "DELETED":
-            return Changed(_key(body, source), None, _version(body))
+            return Changed(_key(body, source), None, _version(body), uid=_text(body, "uid"))
         case other:
             raise Unparsable(f"watch of {source.name}: unknown event type {other!r}"[:200])
 
@@ -94,9 +95,13 @@ def _key(body: dict[str, Any], source: Source) -> ObjectKey:
 
 
 def _version(body: dict[str, Any]) -> str:
+    return _text(body, "resourceVersion")
+
+
+def _text(body: dict[str, Any], field: str) -> str:
     metadata = body.get("metadata")
-    version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
-    return version if isinstance(version, str) else ""
+    value = metadata.get(field) if isinstance(metadata, dict) else None
+    return value if isinstance(value, str) else ""
 
 
 __all__ = ["Bookmark", "Changed", "Unparsable", "event_of", "watch_once"]

@@ -1,0 +1,151 @@
+"""Workloads, pods, nodes and PodGroups with their indexes; each change says whom it touches.
+
+Nothing here knows of versions or of watches: `store.py` lets only news pass. The cost of a change is the size
+of what it touches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mindie_ha.cluster import convert
+from mindie_ha.cluster.config_maps import Touched, nothing
+from mindie_ha.cluster.fleets import Fleet
+from mindie_ha.cluster.indexes import Index
+from mindie_ha.cluster.slim import SlimNode
+from mindie_ha.kit.clock import Clock
+from mindie_ha.model.ids import ObjectKey, ScopeKey, ScopeKind
+from mindie_ha.model.nodes import Node
+from mindie_ha.model.pods import Pod, PodPhase
+from mindie_ha.model.workloads import PodGroup, Workload
+
+
+class Facts:
+    """Tables and indexes, read directly by the store."""
+
+    def __init__(self, *, clock: Clock, fleet: Fleet) -> None:
+        self._clock = clock
+        self._fleet = fleet
+        self.workloads: dict[str, Workload] = {}  # by UID
+        self.uid_of: dict[ObjectKey, str] = {}
+        self.by_scope: Index[ScopeKey, str] = Index()
+        self.by_job_id: Index[str, str] = Index()
+        self.by_table_map: Index[ObjectKey, str] = Index()
+        self.pods: dict[ObjectKey, Pod] = {}
+        self.by_owner: Index[str, ObjectKey] = Index()
+        self.by_node: Index[str, ObjectKey] = Index()
+        self.by_ip: Index[str, ObjectKey] = Index()
+        self.nodes: dict[str, Node] = {}
+        self.podgroups: dict[ObjectKey, PodGroup] = {}
+
+    def put_pod(self, pod: Pod) -> Touched:
+        """A pod as it is now."""
+        old = self.pods.get(pod.key)
+        if old == pod:
+            return nothing()
+        touched = self.drop_pod(pod.key) if old is not None else nothing()
+        self.pods[pod.key] = pod
+        self.by_owner.add(pod.owner_uid, pod.key)
+        self.by_node.add(pod.node, pod.key)
+        self.by_ip.add(pod.ip, pod.key)
+        touched.scopes |= self.scopes_of_owner(pod.owner_uid)
+        touched.urgent = pod.phase is PodPhase.FAILED or bool(pod.waiting_reason) or pod.terminating
+        return touched
+
+    def drop_pod(self, key: ObjectKey) -> Touched:
+        """A pod is gone."""
+        pod = self.pods.pop(key, None)
+        if pod is None:
+            return nothing()
+        self.by_owner.discard(pod.owner_uid, key)
+        self.by_node.discard(pod.node, key)
+        self.by_ip.discard(pod.ip, key)
+        return Touched(self.scopes_of_owner(pod.owner_uid), set(), urgent=True)
+
+    def put_node(self, item: SlimNode) -> Touched:
+        """A Node as it is now; a heartbeat touches nobody."""
+        now_s = self._clock.wall()
+        name = item.metadata.name
+        old = self.nodes.get(name)
+        same = old is not None and old.uid == item.metadata.uid
+        since_s = old.not_ready_since_s if same and old is not None else None
+        node = convert.node(item, not_ready_since_s=now_s if since_s is None else since_s)
+        self.nodes[name] = node
+        lost_s = node.not_ready_since_s or now_s
+        if old is None:  # first sight: the server knows since when
+            told = next((one for one in item.status.conditions if one.type == "Ready"), None)
+            lost_s = min(now_s, (told.last_transition_time if told else None) or now_s)
+        self._fleet.put(name, ready=node.ready, since_s=lost_s, now_s=now_s)
+        if old is not None and replace(node, resource_version=old.resource_version) == old:
+            return nothing()  # a heartbeat
+        return Touched(set(), {name}, urgent=not node.ready)
+
+    def drop_node(self, name: str) -> Touched:
+        """A Node object is gone."""
+        self.nodes.pop(name, None)
+        self._fleet.remove(name, now_s=self._clock.wall())
+        return Touched(set(), {name}, urgent=True)
+
+    def put_workload(self, workload: Workload) -> Touched:
+        """A workload as it is now."""
+        old = self.workloads.get(workload.uid)
+        if old == workload:
+            return nothing()
+        touched = self.drop_workload(workload.uid)
+        self.workloads[workload.uid] = workload
+        self.uid_of[workload.key] = workload.uid
+        self.by_scope.add(workload.scope, workload.uid)
+        if workload.job_id:
+            self.by_job_id.add(workload.job_id, workload.uid)
+        if workload.table_config_map:
+            self.by_table_map.add(ObjectKey(workload.key.namespace, workload.table_config_map), workload.uid)
+        touched.scopes |= {workload.scope} | self.sharers(workload)
+        touched.urgent = workload.failed
+        return touched
+
+    def drop_workload(self, uid: str) -> Touched:
+        """A workload is gone."""
+        workload = self.workloads.get(uid)
+        if workload is None:
+            return nothing()
+        sharers = self.sharers(workload)
+        del self.workloads[uid]
+        if self.uid_of.get(workload.key) == uid:
+            del self.uid_of[workload.key]
+        self.by_scope.discard(workload.scope, uid)
+        self.by_job_id.discard(workload.job_id, uid)
+        self.by_table_map.discard(ObjectKey(workload.key.namespace, workload.table_config_map), uid)
+        return Touched({workload.scope} | sharers, set())
+
+    def put_podgroup(self, group: PodGroup) -> Touched:
+        """A PodGroup as it is now."""
+        old = self.podgroups.get(group.key)
+        self.podgroups[group.key] = group
+        if old is not None and replace(group, resource_version=old.resource_version) == old:
+            return nothing()
+        return self._podgroup_touch(group)
+
+    def drop_podgroup(self, key: ObjectKey) -> Touched:
+        """A PodGroup is gone."""
+        group = self.podgroups.pop(key, None)
+        return self._podgroup_touch(group) if group is not None else nothing()
+
+    def _podgroup_touch(self, group: PodGroup) -> Touched:
+        uid = group.key.name[-36:]  # "<job>-<job uid>"
+        return Touched(self.scopes_of_owner(uid), set())
+
+    def scopes_of_owner(self, uid: str) -> set[ScopeKey]:
+        """The scope of a workload, by its UID."""
+        workload = self.workloads.get(uid)
+        return {workload.scope} if workload is not None else set()
+
+    def sharers(self, workload: Workload) -> set[ScopeKey]:
+        """The services whose pods mount the same table ConfigMap."""
+        if not workload.table_config_map:
+            return set()
+        uids = self.by_table_map.of(ObjectKey(workload.key.namespace, workload.table_config_map))
+        scopes = {self.workloads[uid].scope for uid in uids}
+        return {scope for scope in scopes if scope.kind is ScopeKind.SERVICE}
+
+
+__all__ = ["Facts"]
