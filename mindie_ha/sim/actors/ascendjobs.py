@@ -284,7 +284,7 @@ def conditions_with(job: Object, status: Status, *, reason: str, message: str, n
     for entry in old:
         if entry.get("type") == status:
             continue
-        if entry.get("type") in displaced and status in displaced:
+        if text(entry, "type") in displaced and status in displaced:
             continue
         over = entry.get("type") == Status.RUNNING and status in {Status.FAILED, Status.SUCCEEDED}
         ended = {"status": "False", "lastTransitionTime": now, "lastUpdateTime": now}

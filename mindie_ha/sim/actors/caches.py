@@ -26,7 +26,8 @@ from mindie_ha.sim.client import ApiClient, ApiError, Object
 
 log = logging.getLogger(__name__)
 
-RETRY_S = 0.5  # pause before a relist after a refusal; one relist at once after a clean end of a watch
+RETRY_S = 0.5  # pause before a relist after a refusal
+ENDED_S = 0.02  # pause after a clean end of a watch, so that a server that ends all at once is not flooded
 TOMBSTONES = 4096
 TRANSIENT = (ApiError, OSError, TimeoutError, aiohttp.ClientError, json.JSONDecodeError)
 """What a request to an API server may raise; everything else is a bug and stops the world."""
@@ -119,7 +120,7 @@ class Cache:
                 log.debug("watch of %s: %s; listing again", kind, error)
                 await self._clock.sleep(RETRY_S)
             else:
-                await self._clock.sleep(0)
+                await self._clock.sleep(ENDED_S)
 
     async def _list_and_watch(self, kind: str) -> None:
         found, version = await self._api.list(kind)

@@ -34,7 +34,8 @@ def go_json(value: object) -> str:
 def check_code(device_list: Mapping[str, str] | None, update_time: int) -> str:
     """The CheckCode of a DeviceInfo."""
     ordered = None if device_list is None else dict(sorted(device_list.items()))
-    return hashlib.sha256(go_json({"DeviceList": ordered, "UpdateTime": update_time}).encode()).hexdigest()
+    written = go_json({"DeviceList": ordered, "UpdateTime": update_time})
+    return hashlib.sha256(written.encode(errors="replace")).hexdigest()
 
 
 def device_list(
@@ -130,7 +131,7 @@ def shards(entries: Mapping[str, Object], limit: int = SHARD_LIMIT) -> list[str]
     size = limit + 1
     for key in sorted(entries):
         part = f"{json.dumps(key)}:{go_json(entries[key])}"
-        length = len(part.encode()) + 1
+        length = len(part.encode(errors="replace")) + 1
         if size + length + 1 > limit:
             parts.append([])
             size = 1

@@ -143,7 +143,7 @@ def load_json(raw: str) -> object:
     """Decoded JSON, or None where it is none."""
     try:
         return json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -5,7 +5,8 @@ statuses that changed, and confirms the deletion of pods whose containers have s
 (`NotReady`) nothing happens: no status, no start, no confirmation, and its programs are cut off; when the
 node comes back they start again and pending deletions are confirmed.
 
-Programs run as tasks of this actor and are cancelled and awaited before their pod is confirmed gone.
+Programs run as tasks of this actor; a pod is confirmed gone, or its program started anew, only when the
+cancelled one has ended.
 Exec probes are answered here, without any command being run.
 """
 
@@ -50,7 +51,7 @@ from mindie_ha.sim.actors.programs import PodSandbox, Program, ProgramError, Pro
 from mindie_ha.sim.client import ApiClient, Object
 
 log = logging.getLogger(__name__)
-STOP_DEADLINE_S = 5.0
+STOP_DEADLINE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,8 @@ class Kubelets(Actor):
         self._settings = settings or KubeletSettings()
         self._runs: dict[str, PodRun] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._asked: set[str] = set()  # pods whose present container start was offered to the programs
+        self._ending: dict[str, tuple[asyncio.Task[None], float]] = {}
         self._node_ips: dict[str, str] = {}
         self._beats: dict[str, float] = {}
 
@@ -110,10 +113,10 @@ class Kubelets(Actor):
             if name not in frozen
         )
         mine = [pod for pod in self.cache.all("Pod") if text(pod, "spec", "nodeName") in nodes]
-        await self._drop_gone({uid_of(pod) for pod in mine})
+        self._drop_gone({uid_of(pod) for pod in mine})
         for pod in mine:
             if text(pod, "spec", "nodeName") in frozen:
-                await self._stop(uid_of(pod))
+                self._stop(uid_of(pod))
         live = [pod for pod in mine if text(pod, "spec", "nodeName") not in frozen]
         await self.attempt_all((name_of(pod), self._sync(pod)) for pod in live)
         waits = [run.wait_s for uid, run in self._runs.items() if uid in {uid_of(pod) for pod in live}]
@@ -156,9 +159,9 @@ class Kubelets(Actor):
             self._node_ips[name] = known or self._addresses.allocate()
         return self._node_ips[name]
 
-    async def _drop_gone(self, alive: set[str]) -> None:
+    def _drop_gone(self, alive: set[str]) -> None:
         for uid in [uid for uid in self._runs if uid not in alive]:
-            await self._stop(uid)
+            self._stop(uid)
             self._addresses.release(self._runs.pop(uid).ip)
 
     async def _sync(self, pod: Object) -> None:
@@ -168,14 +171,18 @@ class Kubelets(Actor):
             return
         uid = uid_of(pod)
         mounted = not missing_volumes(pod, self._lookup(pod))
+        if not self._has_ended(uid):
+            # The next program may need the same address, and a pod is gone only when its process is.
+            run.wait_s = STOP_DEADLINE_S
+            return
         act = advance(run, pod, now_s=self.clock.monotonic(), wall_s=self.clock.wall(), mounted=mounted)
         if act is Act.CONFIRM:
             await self.api.delete("Pod", name_of(pod), namespace_of(pod), grace_s=0, uid=uid)
             run.confirmed = True
             return
         if act is Act.STOP:
-            await self._stop(uid)
-        elif run.state is State.RUNNING and uid not in self._tasks and run.stop_at_s is None:
+            self._stop(uid)
+        elif run.state is State.RUNNING and uid not in self._asked and run.stop_at_s is None:
             self._start_program(pod, run)
         await self._show(pod, run)
 
@@ -220,6 +227,7 @@ class Kubelets(Actor):
         return lambda name: self.cache.get("ConfigMap", name, namespace)
 
     def _start_program(self, pod: Object, run: PodRun) -> None:
+        self._asked.add(uid_of(pod))
         if self._programs is None:
             return
         program = self._programs(self._sandbox(pod, run))
@@ -264,17 +272,26 @@ class Kubelets(Actor):
             read_volume=lambda name: volume_files(sources[name], lookup) if name in sources else {},
         )
 
-    async def _stop(self, uid: str) -> None:
-        """Cancel the pod's program and wait for its end."""
+    def _stop(self, uid: str) -> None:
+        """Cancel the pod's program; `_has_ended` tells when it is over."""
+        self._asked.discard(uid)
         task = self._tasks.pop(uid, None)
-        if task is None or task.done():
-            return
-        task.cancel()
-        try:
-            async with self.clock.timeout(STOP_DEADLINE_S):
-                await asyncio.wait({task})
-        except TimeoutError:
+        if task is not None and not task.done():
+            task.cancel()
+            task.add_done_callback(lambda _: self.wakeup.set())
+            self._ending[uid] = (task, self.clock.monotonic() + STOP_DEADLINE_S)
+
+    def _has_ended(self, uid: str) -> bool:
+        """No program of this pod is running or stopping; one that does not stop in time is left behind."""
+        task, deadline_s = self._ending.get(uid, (None, 0.0))
+        if task is None:
+            return True
+        if not task.done() and self.clock.monotonic() < deadline_s:
+            return False
+        if not task.done():
             log.warning("%s did not stop within %s s; it is left behind", task.get_name(), STOP_DEADLINE_S)
+        del self._ending[uid]
+        return True
 
 
 __all__ = ["KubeletSettings", "Kubelets"]

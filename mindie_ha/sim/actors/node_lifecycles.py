@@ -4,7 +4,8 @@ A node with the injected fault `NotReady` becomes Ready=Unknown after `grace_s`,
 taints, and its pods become not ready. Pods are evicted once a NoExecute taint outlasts their toleration
 (300 s where they name none for the two node taints, as the admission plugin would have added); they then
 stay Terminating, because the kubelet that would confirm is gone. Pods of a deleted Node are removed.
-The kubelet's next report of Ready=True takes the taints away.
+The kubelet's next report of Ready=True takes the taints away, also the `not-ready` one that a real API server
+puts on every new Node.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class NodeLifecycle(Actor):
         if lost:
             await self._mark_lost(node)
         elif text(condition(node, "Ready"), "status") == "True":
-            kept = [taint for taint in items(node, "spec", "taints") if taint.get("key") != UNREACHABLE]
+            kept = [taint for taint in items(node, "spec", "taints") if text(taint, "key") not in DEFAULTED]
             if kept != items(node, "spec", "taints"):
                 await self.patch("Node", node, {"spec": {"taints": kept or None}}, checked=True)
 
@@ -174,7 +175,7 @@ def toleration_s(pod: Object, taint: Object) -> float:
     """How long the pod endures a NoExecute taint; 0 where it does not, infinite where it always does."""
     matching = [t for t in items(pod, "spec", "tolerations") if tolerates(t, taint)]
     if not matching:
-        return DEFAULT_TOLERATION_S if taint.get("key") in DEFAULTED else 0
+        return DEFAULT_TOLERATION_S if text(taint, "key") in DEFAULTED else 0
     limits = [number(t, "tolerationSeconds") for t in matching if t.get("tolerationSeconds") is not None]
     return min(limits) if limits else float("inf")
 

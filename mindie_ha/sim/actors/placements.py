@@ -211,7 +211,7 @@ def _static_refusal(pod: Guest, machine: Machine) -> str:
     if any(machine.labels.get(key) != value for key, value in selector.items()) or not _affine(pod, machine):
         return "node(s) didn't match Pod's node affinity/selector"
     for taint in machine.taints:
-        if taint.get("effect") in {"NoSchedule", "NoExecute"} and not any(
+        if text(taint, "effect") in {"NoSchedule", "NoExecute"} and not any(
             tolerates(toleration, taint) for toleration in items(pod.spec, "tolerations")
         ):
             return f"node(s) had untolerated taint {{{taint.get('key')}}}"

@@ -45,6 +45,8 @@ from mindie_ha.sim.actors.machines import RESOURCE
 from mindie_ha.sim.actors.placements import Gang, Guest, Machine, Seat, place
 from mindie_ha.sim.client import ApiClient, ApiError, Object
 
+REMEMBERED = 10_000  # pods whose previous node is kept
+
 
 @dataclass(frozen=True, slots=True)
 class SchedulerSettings:
@@ -87,7 +89,7 @@ class GangScheduler(Actor):
         self._assumed = {uid: seat for uid, seat in self._assumed.items() if uid in alive}
         for pod in pods:
             if self._node_of(pod):
-                self._previous["/".join(key_of(pod))] = self._node_of(pod)
+                self._remember(pod, self._node_of(pod))
         groups = self.cache.all("PodGroup")
         for group in sorted(groups, key=lambda g: (text(g, "metadata", "creationTimestamp"), key_of(g))):
             members = [pod for pod in pods if group_of(pod) == key_of(group)]
@@ -219,7 +221,13 @@ class GangScheduler(Actor):
         except ApiError:
             del self._assumed[uid_of(pod)]
             raise
-        self._previous["/".join(key_of(pod))] = seat.node
+        self._remember(pod, seat.node)
+
+    def _remember(self, pod: Object, node: str) -> None:
+        self._previous.pop("/".join(key_of(pod)), None)
+        self._previous["/".join(key_of(pod))] = node
+        while len(self._previous) > REMEMBERED:
+            del self._previous[next(iter(self._previous))]
 
     async def _refuse(self, waiting: list[Object], refusals: Mapping[str, str]) -> None:
         for pod in waiting:
