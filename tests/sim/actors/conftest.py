@@ -30,6 +30,7 @@ class Stage:
     """A running world and short ways to look at it."""
 
     world: World
+    server: ApiServer
     api: ApiClient
     clock: LoopClock
 
@@ -104,7 +105,7 @@ async def stage(
     tasks = [asyncio.create_task(server.run()), asyncio.create_task(world.run())]
     try:
         await world.ready(deadline_s=30)
-        yield Stage(world, api, clock)
+        yield Stage(world, server, api, clock)
     finally:
         for task in tasks:
             task.cancel()

@@ -1,0 +1,51 @@
+"""The actors meet refusals, lost answers, cut watches and expired histories, and still get there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mindie_ha.sim.disturbances import Rule
+
+from .conftest import stage
+
+pytestmark = pytest.mark.looptime
+
+STORMS = {
+    "refused": [Rule(code=503, share=0.2, times=None), Rule(code=409, method="PATCH", share=0.2, times=None)],
+    "throttled": [Rule(code=429, share=0.3, times=None)],
+    "answers-lost": [
+        Rule(method=method, code=504, applied=True, share=0.3, times=None)
+        for method in ("POST", "PATCH", "DELETE")
+    ],
+    "reset": [Rule(reset=True, share=0.1, times=None), Rule(reset=True, applied=True, share=0.1, times=None)],
+    "slow": [Rule(delay_s=0.7, share=0.5, times=None)],
+}
+
+
+@pytest.mark.parametrize("storm", STORMS)
+async def test_an_instance_is_rebuilt_in_a_storm(storm: str) -> None:
+    async with stage() as s:
+        await s.start("p0", workers=1)
+        old = await s.kill("p0")
+        for rule in STORMS[storm]:
+            s.server.disturbances.add(replace(rule))
+        await s.wait(
+            lambda: (
+                s.is_running("p0", 2) and not s.uids("p0") & old and s.table("p0")["status"] == "completed"
+            ),
+            "rebuilt",
+            deadline_s=300,
+        )
+        assert any(rule.hits for rule in s.server.disturbances.rules)
+
+
+async def test_cut_watches_and_an_expired_history_lose_nothing() -> None:
+    async with stage() as s:
+        await s.start("p0", workers=1)
+        for turn in range(5):
+            old = await s.kill("p0", grace_s=0)
+            s.server.disturbances.expire_history()
+            s.server.disturbances.cut_watches(mid_line=bool(turn % 2))
+            await s.wait(lambda old=old: s.is_running("p0", 2) and not s.uids("p0") & old, "rebuilt")
