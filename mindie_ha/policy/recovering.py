@@ -81,7 +81,8 @@ def resume(look: Look, *, rule: str = "continue") -> Decision:
         step = _rung_of(look, recovery).step(_on_rung(look, recovery), recovery)
         notices += step.notices
         sentences.append(step.sentence)
-        look = _with(look, records.changed(look.view.ledger, recovery=step.recovery))
+        moved = _aimed(look, step.recovery, before=recovery.phase)
+        look = _with(look, records.changed(look.view.ledger, recovery=moved))
         if step.moved:
             continue
         if step.result is None:
@@ -119,15 +120,20 @@ def _waiting(
 
 
 def _minded(look: Look) -> WorkloadLedger:
-    """The ledger with every isolation that the faults ask for as an obligation, and, until the first
-    deletion, with every pod of the scope as a target."""
+    """The ledger with every isolation that the faults ask for as an obligation."""
     recovery = _open(look)
     owed = obligations.obliged(recovery, obligations.needs(look), now_s=look.now_s)
-    recovery = records.updated(recovery, obligations=owed)
-    if recovery.phase in _BEFORE_STOP:
-        uids = _rung_of(look, recovery).scope(look).uids
-        recovery = records.aimed(recovery, pods=[pod for pod in look.view.pods if pod.uid in uids])
-    return records.changed(look.view.ledger, recovery=recovery)
+    return records.changed(look.view.ledger, recovery=records.updated(recovery, obligations=owed))
+
+
+def _aimed(look: Look, recovery: Recovery, *, before: Phase) -> Recovery:
+    """On the way into `stop`: pods that the owner made beside a target that still stands are targets too.
+    Where no target stands any more somebody else has done the work, and the new pods are left alone."""
+    stands = records.target_uids(recovery) & {pod.uid for pod in look.alive}
+    if before not in _BEFORE_STOP or recovery.phase is not Phase.STOP or not stands:
+        return recovery
+    uids = _rung_of(look, recovery).scope(look).uids
+    return records.aimed(recovery, pods=[pod for pod in look.view.pods if pod.uid in uids])
 
 
 def _with_orders(look: Look, recovery: Recovery, actions: tuple[Action, ...]) -> tuple[Action, ...]:
@@ -167,7 +173,7 @@ def _disturbance(look: Look, recovery: Recovery) -> tuple[Verdict, str] | None:
     """A new fault on a replacement, a replacement lost or misplaced. Targets may fail as they like."""
     if recovery.phase in _BEFORE_STOP:
         return None
-    fresh = look.verdict.outside(records.target_uids(recovery))
+    fresh = look.verdict.on({pod.uid for pod in look.view.pods} - records.target_uids(recovery))
     if fresh.acting:
         return fresh, f"a replacement is hit: {describe(fresh.acting[0])}"
     if recovery.phase is Phase.STOP:
@@ -189,7 +195,8 @@ def _again(look: Look, recovery: Recovery, *, verdict: Verdict, reason: str) -> 
     """One more attempt of the same rung, or a park where that is refused."""
     refusal = _refuse(look, look.view.ledger, verdict)
     if refusal is not None:
-        return _refused(look, look.view.ledger, replace(refusal, parks=True))
+        message = f"{refusal.message}; last: {reason}"
+        return _refused(look, look.view.ledger, replace(refusal, message=message, parks=True))
     return _attempt(look, look.view.ledger, recovery, verdict=verdict, exit_=reason)
 
 

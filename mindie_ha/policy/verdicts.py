@@ -7,6 +7,7 @@ that dies on a broken card did not fail by itself (rescheduling contract G7).
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from mindie_ha.model.faults import Cause, Fault
@@ -51,9 +52,9 @@ class Verdict:
         """Whether every acting fault is a lost node: what the fleet brake may hold."""
         return bool(self.acting) and all(fault.cause in NODE_LOSS for fault in self.acting)
 
-    def outside(self, known: frozenset[PodUID]) -> Verdict:
-        """The acting faults that hit pods other than `known`."""
-        return Verdict(acting=tuple(fault for fault in self.acting if fault.pod_uid not in known))
+    def on(self, pods: Set[PodUID]) -> Verdict:
+        """The acting faults that hit one of `pods`."""
+        return Verdict(acting=tuple(fault for fault in self.acting if fault.pod_uid in pods))
 
 
 def judge(view: WorkloadView) -> Verdict:

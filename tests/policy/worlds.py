@@ -80,6 +80,7 @@ class World:
         self.fleet = FleetView(nodes=nodes, ready=nodes)
         self.recreates = self.schedules = self.starts = self.tabulates = self.lists = True
         self.accepts = True  # the API server accepts deletions
+        self.untabulated: set[str] = set()  # jobs whose hccl.json the operator does not write now
         self.subscribers = 1
         self.probes = True
         self.generations: list[ServiceLedger] = []
@@ -356,7 +357,7 @@ class World:
                 )
 
     def _tabulate(self, job: Job) -> None:
-        if job.rings is None:
+        if job.rings is None or job.workload.key.name in self.untabulated:
             return
         pods = [pod for pod in self.pods_of(job.workload.key.name) if pod.alive and pod.ip]
         text = '{"status":"initializing"}'

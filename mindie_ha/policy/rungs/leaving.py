@@ -47,7 +47,9 @@ def after_isolation(look: Look, recovery: Recovery) -> tuple[Phase, dict[str, ob
 
 
 def backoff(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG001
-    """Wait until a deletion is allowed."""
+    """Wait until a deletion is allowed, or somebody else has done it."""
+    if not _present(look, recovery):
+        return Progress(sentence="no target is left", leave="done by others")
     closed_by = gate(look, recovery)
     if closed_by.open:
         return Progress(sentence="deletions are allowed", leave="allowed")
