@@ -9,7 +9,6 @@ import pytest
 from mindie_ha.model.settings import Settings
 from tests.policy.worlds import World, service
 
-
 SETTINGS = Settings.model_validate({"phases": {"settle_s": 5.0}})
 
 
@@ -67,4 +66,4 @@ def test_a_cut_between_writing_and_acting_changes_nothing_of_the_rest(
         assert len(ledger.attempts) == 1
         assert {item.uid for item in world.deleted} == {item.uid for item in whole.deleted}
         assert world.groups()[2:] == [[pod.ip for pod in world.pods_of(name)] for name in ("d0", "p0")]
-        assert not any(machine.node.taints for machine in world.machines.values())
+        assert not any(machine.node.taints for machine in world.machines.values() if machine.node.ready)
