@@ -2,8 +2,8 @@
 
 All pending pods of a group are placed together or not at all (down to its minimum). A pod takes its previous
 node when it can, else the node with the fewest free cards that still fit, so that nodes fill up one after
-the other; ties go by name, so a run repeats exactly. Which cards are usable was decided before: `Machine`
-lists only what the scheduler's device list calls healthy and no pod holds.
+the other; a pod without cards goes where the least is. Ties go by name, so a run repeats exactly. Which cards
+are usable was decided before: `Machine` lists only healthy ones that no pod holds.
 
 A super-pod job is cut into blocks of `block` consecutive pods; each stays inside one physical super pod.
 """
@@ -107,6 +107,13 @@ class _Board:
                 self.free[seat.node] = list(seat.cards) + self.free[seat.node]
                 self.guests[seat.node].remove(pod)
 
+    def preference(self, pod: Guest, machine: Machine) -> tuple[int, int, str, int]:
+        """Smaller is better: cards fill nodes up, pods without cards keep out of the way."""
+        free, crowd = len(self.free[machine.name]), len(self.guests[machine.name])
+        head = machine.name.rstrip("0123456789")
+        order = (head, int(machine.name[len(head) :] or 0))
+        return (free, crowd, *order) if pod.cards else (crowd, -free, *order)
+
     def why_not(self, pod: Guest, machine: Machine) -> str:
         """Why this pod cannot sit there now, "" if it can."""
         reason = machine.refusal or _static_refusal(pod, machine)
@@ -198,12 +205,7 @@ def _seat_all(
     for pod in later:
         fitting = [machine for machine in machines if not board.why_not(pod, machine)]
         if fitting:
-            board.seat(pod, min(fitting, key=lambda m: (len(board.free[m.name]), _natural(m.name))))
-
-
-def _natural(name: str) -> tuple[str, int]:
-    head = name.rstrip("0123456789")
-    return head, int(name[len(head) :] or 0)
+            board.seat(pod, min(fitting, key=lambda m: board.preference(pod, m)))
 
 
 def _static_refusal(pod: Guest, machine: Machine) -> str:

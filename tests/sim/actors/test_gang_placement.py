@@ -48,6 +48,13 @@ def test_the_fullest_node_that_fits_is_filled_first() -> None:
     assert found == {"a": "n1"}
 
 
+def test_pods_without_cards_keep_out_of_the_way() -> None:
+    small = guest("a", 0)
+    busy = machine("n0", free=0, guests=(guest("x"),))
+    assert nodes_of(gang(small), busy, machine("n1"), machine("n2", guests=(small,))) == {"a": "n1"}
+    assert nodes_of(gang(guest("b")), machine("n1", guests=(small,)), machine("n2")) == {"b": "n2"}
+
+
 def test_ties_go_by_number() -> None:
     assert nodes_of(gang(guest("a")), machine("n10"), machine("n2")) == {"a": "n2"}
 
@@ -124,7 +131,7 @@ def test_anti_affinity_counts_in_both_directions() -> None:
     plain = Guest("a", "mindie", {"deploy-name": "x"}, {}, 2)
     assert nodes_of(gang(plain), machine("n0", guests=(repelling("z"),)), machine("n1")) == {"a": "n1"}
     elsewhere = Guest("a", "other", {"deploy-name": "x"}, {}, 2)
-    assert nodes_of(gang(elsewhere), machine("n0", guests=(repelling("z"),)), machine("n1")) == {"a": "n0"}
+    assert nodes_of(gang(elsewhere), machine("n0", guests=(repelling("z"),))) == {"a": "n0"}
 
 
 def fleet(*rooms: int) -> list[Machine]:
