@@ -19,6 +19,7 @@ from mindie_ha.sim.actors.documents import condition, is_terminating, labels_of,
 from mindie_ha.sim.actors.machines import NodeModel, a2_nodes
 from mindie_ha.sim.actors.programs import ProgramFactory
 from mindie_ha.sim.client import ApiClient, Object
+from mindie_ha.sim.requests import Exchange
 from mindie_ha.sim.server import ApiServer
 from mindie_ha.sim.world import World, WorldSettings
 
@@ -89,10 +90,39 @@ async def stage(
     settings: WorldSettings | None = None,
     programs: ProgramFactory | None = None,
     seed: int = 1,
+    speed: float = 1.0,
+    connect: Callable[[ApiServer], contextlib.AbstractAsyncContextManager[Exchange]] = contextlib.nullcontext,
 ) -> AsyncIterator[Stage]:
-    clock = LoopClock(wall_origin_s=1_800_000_000)
+    clock = LoopClock(wall_origin_s=1_800_000_000, speed=speed)
     server = ApiServer(clock=clock, entropy=Entropy(seed))
-    api = ApiClient(server)
+    async with (
+        connect(server) as exchange,
+        _playing(
+            server,
+            ApiClient(exchange),
+            clock,
+            nodes=nodes,
+            lag_s=lag_s,
+            settings=settings,
+            programs=programs,
+            seed=seed,
+        ) as running,
+    ):
+        yield running
+
+
+@contextlib.asynccontextmanager
+async def _playing(
+    server: ApiServer,
+    api: ApiClient,
+    clock: LoopClock,
+    *,
+    nodes: tuple[NodeModel, ...] | None,
+    lag_s: float,
+    settings: WorldSettings | None,
+    programs: ProgramFactory | None,
+    seed: int,
+) -> AsyncIterator[Stage]:
     tuned = replace(settings or WorldSettings(), clusterd=ClusterdSettings(lag_s=(lag_s, lag_s)))
     world = World(
         api=api,
