@@ -101,8 +101,6 @@ class Informer:
 
     async def _listed(self, cause: str, *, whole: bool) -> str:
         """Take one full list, tell what differs, return its version."""
-        self.lists += 1
-        self._metrics.informer_lists.labels(self.source.name, cause).inc()
         found: dict[ObjectKey, SlimObject] = {}
         kept: set[ObjectKey] = set()
         token = ""
@@ -124,6 +122,8 @@ class Informer:
             if not token:
                 break
         self._listed_s = self._clock.monotonic()
+        self.lists += 1
+        self._metrics.informer_lists.labels(self.source.name, cause).inc()
         self._cache.replace(found, kept=kept)
         self._on_listed(self.source, version_number(page.resource_version))
         self.synced.set()
