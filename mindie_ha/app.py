@@ -161,25 +161,30 @@ class App:
             log=core.log,
             metrics=self.metrics,
         )
-        self.engine = Engine(
-            reconciler=Reconciler(
-                store=core.store,
-                ledgers=ledgers,
-                executor=Executor(store=core.store, writer=self.writer, ledgers=ledgers, clock=core.clock),
-                tables=core.desk,
-                recorder=self.recorder,
-                planner=plan,
-                node_planner=plan_node,
-                settings=settings,
-                clock=core.clock,
-                log=core.log,
-            ),
+        self.engine = self._engine(ledgers)
+        self.recorder.listeners.append(self._spread)
+
+    def _engine(self, ledgers: Ledgers) -> Engine:
+        core = self.core
+        reconciler = Reconciler(
+            store=core.store,
+            ledgers=ledgers,
+            executor=Executor(store=core.store, writer=self.writer, ledgers=ledgers, clock=core.clock),
+            tables=core.desk,
+            recorder=self.recorder,
+            planner=plan,
+            node_planner=plan_node,
+            settings=self.settings,
+            clock=core.clock,
+            log=core.log,
+        )
+        return Engine(
+            reconciler=reconciler,
             queue=core.queue,
             supervisor=core.supervisor,
             clock=core.clock,
             metrics=self.metrics,
         )
-        self.recorder.listeners.append(self._spread)
 
     def reports(self) -> list[ScopeReport]:
         """How every service and job is."""

@@ -75,26 +75,13 @@ def draft(
     complete, left_out = _judge(servers, ledgers)
     since_s = {name: published.complete_since_s.get(name, now_s) for name in complete}
     running = _running(published, complete, ids)
-    held = peer_hold(
-        [
-            CompleteInstance(
-                key=item.workload.key.name,
-                role=item.workload.pd_role,
-                complete_since_s=since_s[item.workload.key.name],
-                published=item.workload.key.name in running,
-            )
-            for item in servers
-            if item.workload.key.name in complete
-        ],
-        now_s=now_s,
-        peer_hold_s=settings.table.peer_hold_s,
-    )
-    held += gather(
-        complete.keys() - running - {item.key for item in held},
-        since_s=since_s,
-        siblings=servers,
+    held = _held(
+        servers,
+        complete=complete,
+        running=running,
         left_out=left_out,
-        gather_s=settings.table.gather_s,
+        since_s=since_s,
+        settings=settings,
         now_s=now_s,
     )
     waiting = {item.key for item in held}
@@ -111,6 +98,42 @@ def draft(
         held=held,
         refused=refused,
     )
+
+
+def _held(
+    servers: list[WorkloadView],
+    *,
+    complete: Mapping[str, TableInstance],
+    running: frozenset[str],
+    left_out: Mapping[str, tuple[Finding, ...]],
+    since_s: Mapping[str, float],
+    settings: Settings,
+    now_s: float,
+) -> tuple[Held, ...]:
+    """Complete instances that are not shown yet: for want of a peer, or for a sibling's sake."""
+    for_peer = peer_hold(
+        [
+            CompleteInstance(
+                key=item.workload.key.name,
+                role=item.workload.pd_role,
+                complete_since_s=since_s[item.workload.key.name],
+                published=item.workload.key.name in running,
+            )
+            for item in servers
+            if item.workload.key.name in complete
+        ],
+        now_s=now_s,
+        peer_hold_s=settings.table.peer_hold_s,
+    )
+    for_siblings = gather(
+        complete.keys() - running - {item.key for item in for_peer},
+        since_s=since_s,
+        siblings=servers,
+        left_out=left_out,
+        gather_s=settings.table.gather_s,
+        now_s=now_s,
+    )
+    return for_peer + for_siblings
 
 
 def ms_pods(view: ScopeView, role: Role) -> tuple[MsPod, ...]:
