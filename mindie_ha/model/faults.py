@@ -26,6 +26,7 @@ class Cause(StrEnum):
     CHIP_UNHEALTHY = "ChipUnhealthy"
     CHIP_FAULT_LISTED = "ChipFaultListed"  # recorded, not acted on
     NETWORK_UNHEALTHY = "NetworkUnhealthy"  # recorded, not acted on
+    PUBLIC_FAULT = "PublicFault"
     NODE_NOT_READY = "NodeNotReady"
     NODE_GONE = "NodeGone"
     POD_FAILED = "PodFailed"
