@@ -22,9 +22,10 @@ class Brake:
 
 
 def too_many_lost(fleet: FleetView, *, settings: BrakeSettings) -> bool:
-    """Whether the losses of the window are above the limit, or nothing is Ready at all."""
+    """Whether the losses of the window are above the limit, or nothing is Ready at all. A fleet without any
+    Node object is the same: more likely we cannot see it."""
     limit = max(float(settings.lost_nodes_min), settings.lost_nodes_share * fleet.nodes)
-    return fleet.lost_recently > limit or (fleet.nodes > 0 and fleet.ready == 0)
+    return fleet.lost_recently > limit or fleet.ready == 0
 
 
 def braked_since_s(fleet: FleetView, *, settings: BrakeSettings, now_s: float) -> float | None:

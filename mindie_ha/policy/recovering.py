@@ -28,20 +28,22 @@ _BEFORE_STOP = (Phase.ISOLATE, Phase.BACKOFF)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why no attempt is made: nothing, or a reason to park."""
+    """Why no further attempt is made: a reason to park."""
 
     reason: str
     message: str
-    parks: bool = True
 
 
 def begin(look: Look) -> Decision:
     """Answer acting faults of a workload that has no open recovery."""
     stretch = budgets.recent_attempts(look.view.ledger, settings=look.settings.budgets, now_s=look.now_s)
     ledger = records.changed(look.view.ledger, attempts=stretch)
+    if _is_unpaid(look, look.verdict):
+        notice = _not_paid(look, look.verdict)
+        return replace(_decision(look, rule="report-only", sentence=notice.message), notices=(notice,))
     refusal = _refuse(look, ledger, look.verdict)
     if refusal is not None:
-        return _refused(look, ledger, refusal)
+        return park(_with(look, ledger), reason=refusal.reason, message=refusal.message)
     rung = _first_rung(look)
     recovery = records.opened(
         epoch=ledger.epoch + 1,
@@ -104,6 +106,9 @@ def _waiting(
         message = f"{look.workload.key}: {recovery.condition}: {step.sentence}"
         key = f"condition:{look.workload.uid}#{recovery.epoch}:{recovery.condition}"
         notices = [*notices, Notice(recovery.condition, message, key=key)]
+    fresh = _fresh(look, recovery)
+    if _is_unpaid(look, fresh):
+        notices = [*notices, _not_paid(look, fresh)]
     return Decision(
         workload=look.workload.key,
         ledger=look.view.ledger,
@@ -140,11 +145,9 @@ def _with_orders(look: Look, recovery: Recovery, actions: tuple[Action, ...]) ->
     """`actions`, and the isolations that became due while another phase goes on."""
     if recovery.phase is Phase.ISOLATE:
         return actions
-    known = {mark.ref for mark in recovery.obligations if mark.since_s < look.now_s}
-    due = [need for need in obligations.needs(look) if need.ref not in known]
     orders = tuple(
         obligations.order(look, need, recovery)
-        for need in due
+        for need in obligations.needs(look)
         if not obligations.in_effect(look, need, recovery)
     )
     return (*orders, *actions)
@@ -170,11 +173,11 @@ def _moot(look: Look, recovery: Recovery) -> Decision:
 
 
 def _disturbance(look: Look, recovery: Recovery) -> tuple[Verdict, str] | None:
-    """A new fault on a replacement, a replacement lost or misplaced. Targets may fail as they like."""
+    """A new fault on a replacement, a replacement lost or misplaced."""
     if recovery.phase in _BEFORE_STOP:
         return None
-    fresh = look.verdict.on({pod.uid for pod in look.view.pods} - records.target_uids(recovery))
-    if fresh.acting:
+    fresh = _fresh(look, recovery)
+    if fresh.acting and not _is_unpaid(look, fresh):
         return fresh, f"a replacement is hit: {describe(fresh.acting[0])}"
     if recovery.phase is Phase.STOP:
         return None
@@ -191,12 +194,22 @@ def _disturbance(look: Look, recovery: Recovery) -> tuple[Verdict, str] | None:
     return None
 
 
+def _fresh(look: Look, recovery: Recovery) -> Verdict:
+    """What hits pods that are no targets. Targets may fail as they like."""
+    return look.verdict.on({pod.uid for pod in look.view.pods} - records.target_uids(recovery))
+
+
+def _is_unpaid(look: Look, verdict: Verdict) -> bool:
+    """Whether programs failed for which the label allows no retry at all: shown, and left to the limits of
+    the phase, so that a container that fails once while it starts does not end in a park."""
+    return verdict.software and budgets.retries_allowed(look.workload) == 0
+
+
 def _again(look: Look, recovery: Recovery, *, verdict: Verdict, reason: str) -> WorkloadLedger | Decision:
     """One more attempt of the same rung, or a park where that is refused."""
     refusal = _refuse(look, look.view.ledger, verdict)
     if refusal is not None:
-        message = f"{refusal.message}; last: {reason}"
-        return _refused(look, look.view.ledger, replace(refusal, message=message, parks=True))
+        return park(look, reason=refusal.reason, message=f"{refusal.message}; last: {reason}")
     return _attempt(look, look.view.ledger, recovery, verdict=verdict, exit_=reason)
 
 
@@ -230,11 +243,9 @@ def _refuse(look: Look, ledger: WorkloadLedger, verdict: Verdict) -> Refusal | N
     allowed = budgets.retries_allowed(look.workload)
     if verdict.software and budgets.retries_left(look.workload, ledger) == 0:
         worst = describe(verdict.acting[0])
-        label = budgets.LABEL_RETRY_TIMES
-        if allowed == 0:
-            message = f"{worst}: not acted on, label {label} is absent or 0"
-            return Refusal("SoftwareFaultNotPaid", message, parks=False)
-        return Refusal("BudgetSpent", f"{worst}: all {allowed} retries of label {label} are spent")
+        return Refusal(
+            "BudgetSpent", f"{worst}: all {allowed} retries of label {budgets.LABEL_RETRY_TIMES} are spent"
+        )
     limit = look.settings.budgets.max_attempts
     if len(ledger.attempts) >= limit:
         message = f"{limit} attempts without {look.settings.budgets.stable_s:g} stable seconds between"
@@ -242,22 +253,11 @@ def _refuse(look: Look, ledger: WorkloadLedger, verdict: Verdict) -> Refusal | N
     return None
 
 
-def _refused(look: Look, ledger: WorkloadLedger, refusal: Refusal) -> Decision:
-    if not refusal.parks:
-        notice = Notice(
-            refusal.reason,
-            f"{look.workload.key}: {refusal.message}",
-            warning=True,
-            key=f"{refusal.reason}:{look.workload.uid}",
-        )
-        return Decision(
-            workload=look.workload.key,
-            ledger=look.view.ledger,
-            sentence=refusal.message,
-            rule="report-only",
-            notices=(notice,),
-        )
-    return park(_with(look, ledger), reason=refusal.reason, message=refusal.message)
+def _not_paid(look: Look, verdict: Verdict) -> Notice:
+    worst = describe(verdict.acting[0])
+    message = f"{look.workload.key}: {worst}: not acted on, label {budgets.LABEL_RETRY_TIMES} is absent or 0"
+    key = f"not-paid:{look.workload.uid}"
+    return Notice("SoftwareFaultNotPaid", message, warning=True, key=key)
 
 
 def park(look: Look, *, reason: str, message: str) -> Decision:

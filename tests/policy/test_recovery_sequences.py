@@ -383,3 +383,31 @@ def test_an_unreadable_ledger_is_only_observed() -> None:
         assert decision.actions == ()
         assert decision.ledger == item.ledger
         assert decision.rule == "ledger-unreadable"
+
+
+def test_a_replacement_that_stumbles_while_it_starts_does_not_park_the_workload() -> None:
+    world = service()
+    job = world.job("p0")
+    job.workload = replace(job.workload, restart_policy="Always")
+    world.break_card(world.pods_of("p0")[0])
+    world.settle(until=lambda: world.phase_of("p0") is Phase.SETTLE)
+    world.change(world.pods_of("p0")[0], restarts=1, exit_code=1)
+    world.settle(until=lambda: world.closed("p0"))
+    assert job.ledger.parked is None
+    assert job.ledger.closed[-1].outcome is Outcome.RECOVERED
+    assert "SoftwareFaultNotPaid" in reasons(world)
+
+
+def test_a_lost_node_ends_the_grace_of_its_pods() -> None:
+    """M4."""
+    world = service()
+    job = world.job("p0")
+    job.workload = replace(job.workload, labels={"fault-scheduling": "grace"})
+    node = world.pods_of("p0")[0].node
+    world.break_card(world.pods_of("p0")[0])
+    world.ends = False
+    world.settle(until=lambda: bool(world.deleted))
+    world.lose_node(node)
+    world.settle(for_s=20.0)
+    assert {item.grace_s for item in world.deleted} == {None, 0}
+    assert {item.uid for item in world.deleted if item.grace_s == 0} == {item.uid for item in world.deleted}

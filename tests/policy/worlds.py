@@ -79,6 +79,7 @@ class World:
         self.table = ServiceLedger(namespace=NAMESPACE, job_id=JOB_ID)
         self.fleet = FleetView(nodes=nodes, ready=nodes)
         self.recreates = self.schedules = self.starts = self.tabulates = self.lists = True
+        self.ends = True  # the kubelet ends pods that are being deleted
         self.accepts = True  # the API server accepts deletions
         self.untabulated: set[str] = set()  # jobs whose hccl.json the operator does not write now
         self.subscribers = 1
@@ -287,6 +288,8 @@ class World:
                 machine.listed = set(machine.bad)
 
     def _end(self) -> None:
+        if not self.ends:
+            return
         for pod in list(self.pods.values()):
             lost = not self.machines[pod.node].node.ready if pod.node else False
             if pod.terminating and not pod.finalizers and (pod.grace_s == 0 or not lost):
