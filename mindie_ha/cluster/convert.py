@@ -18,6 +18,7 @@ from mindie_ha.cluster.slim import (
     SlimObject,
     SlimPod,
     SlimPodGroup,
+    TemplateSpec,
 )
 from mindie_ha.model.ids import PodUID
 from mindie_ha.model.nodes import Node, Taint
@@ -231,7 +232,7 @@ def _npus(capacity: Mapping[str, str | int]) -> int:
     return max(counts, default=0)
 
 
-def _env(templates: Iterable[PodSpec], name: str) -> str | None:
+def _env(templates: Iterable[TemplateSpec], name: str) -> str | None:
     for template in templates:
         for container in template.containers:
             for variable in container.env:
@@ -240,7 +241,7 @@ def _env(templates: Iterable[PodSpec], name: str) -> str | None:
     return None
 
 
-def _table_config_map(templates: Iterable[PodSpec]) -> str:
+def _table_config_map(templates: Iterable[TemplateSpec]) -> str:
     for template in templates:
         for volume in template.volumes:
             if volume.name == TABLE_VOLUME and volume.config_map is not None:

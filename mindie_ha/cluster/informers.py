@@ -116,8 +116,7 @@ class Informer:
             found.update({item.key: item for item in page.objects})
             for key, error in page.refused:
                 self._refuse(key, error)
-                if key is not None:
-                    kept.add(key)
+                kept |= {key} if key is not None else set()
             token = page.continue_token
             if not token:
                 break

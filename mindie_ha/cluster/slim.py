@@ -1,17 +1,19 @@
 """Kubernetes objects reduced to the fields we read, decoded from bytes with types checked.
 
 A list page or watch line is decoded once; then each object is validated alone, so that a hostile one costs
-its own object and nobody else (`InputError` naming it). `null` counts as absent, as the API means it. Unknown
+its own object and nobody else (`InputError` naming it). A key with `null` counts as absent, as the API means
+it. Unknown
 fields are ignored: new servers add some.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Annotated, Any, Generic, TypeVar
 
 import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from mindie_ha.model.errors import InputError
@@ -31,16 +33,9 @@ Stamp = Annotated[float, BeforeValidator(_stamp)]  # Unix seconds
 
 
 class Slim(BaseModel):
-    """Base: camelCase keys, null is absent, the rest is ignored."""
+    """Base: camelCase keys, everything unknown is ignored."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _null_is_absent(cls, data: object) -> object:
-        if isinstance(data, dict) and None in data.values():
-            return {key: value for key, value in data.items() if value is not None}
-        return data
 
 
 class OwnerReference(Slim):
@@ -142,10 +137,9 @@ class EnvVar(Slim):
 
 
 class Container(Slim):
-    """A container of a pod or template."""
+    """A container of a pod."""
 
     name: str = ""
-    env: tuple[EnvVar, ...] = ()
     readiness_probe: dict[str, Any] | None = None
 
 
@@ -161,13 +155,11 @@ class Volume(Slim):
 
 
 class PodSpec(Slim):
-    """`spec` of a pod or of a pod template."""
+    """`spec` of a pod."""
 
     node_name: str = ""
     termination_grace_period_seconds: float = 30.0
     containers: tuple[Container, ...] = ()
-    volumes: tuple[Volume, ...] = ()
-    restart_policy: str = ""
 
 
 class PodStatus(Slim):
@@ -221,8 +213,21 @@ class SlimNode(SlimObject):
     status: _NodeStatus = _NodeStatus()
 
 
+class TemplateContainer(Slim):
+    """A container of a pod template."""
+
+    env: tuple[EnvVar, ...] = ()
+
+
+class TemplateSpec(Slim):
+    """`spec` of a pod template."""
+
+    containers: tuple[TemplateContainer, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+
+
 class _Template(Slim):
-    spec: PodSpec = PodSpec()
+    spec: TemplateSpec = TemplateSpec()
 
 
 class ReplicaSpec(Slim):
@@ -275,23 +280,51 @@ MODELS: dict[str, type[SlimObject]] = {
 }
 
 
+class _ListMeta(Slim):
+    resource_version: str = ""
+    continue_: str = Field("", alias="continue")
+
+
+class _Envelope(Slim, Generic[SlimT]):
+    metadata: _ListMeta = _ListMeta()
+    items: tuple[SlimT, ...] = ()
+
+
 class Page(Generic[SlimT]):
-    """One page of a list: good objects, refused ones with their error, and where to go on."""
+    """One page of a list: its items, each good or refused with the reason, and where to go on.
+
+    A page of sound objects is read in one go, without building what we do not need (a fifth of the time);
+    only if that fails is it taken apart, item by item.
+    """
 
     def __init__(self, body: bytes, model: type[SlimT], *, kind: str) -> None:
-        content = decode_json(body, where=f"list of {kind}")
+        self.objects: list[SlimT] = []
+        self.refused: list[tuple[ObjectKey | None, InputError]] = []
+        try:
+            envelope = _envelope_of(model).model_validate_json(body)
+        except ValidationError:
+            self._take_apart(decode_json(body, where=f"list of {kind}"), model, kind)
+        else:
+            self.resource_version = envelope.metadata.resource_version
+            self.continue_token = envelope.metadata.continue_
+            self.objects = list(envelope.items)
+
+    def _take_apart(self, content: dict[str, Any], model: type[SlimT], kind: str) -> None:
         metadata = content.get("metadata")
         listed = content.get("items")
         meta = metadata if isinstance(metadata, dict) else {}
         self.resource_version = str(meta.get("resourceVersion") or "")
         self.continue_token = str(meta.get("continue") or "")
-        self.objects: list[SlimT] = []
-        self.refused: list[tuple[ObjectKey | None, InputError]] = []
-        for item in listed if isinstance(listed, list) else ():
+        for raw in listed if isinstance(listed, list) else ():
             try:
-                self.objects.append(slim(item, model, kind=kind))
+                self.objects.append(slim(raw, model, kind=kind))
             except InputError as error:
-                self.refused.append((raw_key(item), error))
+                self.refused.append((raw_key(raw), error))
+
+
+@lru_cache(maxsize=len(MODELS) + 1)
+def _envelope_of(model: type[SlimT]) -> type[_Envelope[SlimT]]:
+    return _Envelope[model]  # type: ignore[valid-type]  # a class made at run time
 
 
 def decode_json(body: bytes, *, where: str) -> dict[str, Any]:
@@ -309,6 +342,10 @@ def slim(item: object, model: type[SlimT], *, kind: str) -> SlimT:
     """One decoded object as its slim model, or InputError naming it and the first wrong field."""
     try:
         return model.model_validate(item)
+    except ValidationError:  # `null` is absent for the API; only where it stands do we pay for that
+        stripped = _without_nulls(item)
+    try:
+        return model.model_validate(stripped)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"])
@@ -318,6 +355,15 @@ def slim(item: object, model: type[SlimT], *, kind: str) -> SlimT:
             where=f"{kind} {key if key else '(unnamed)'}",
             advice="the object is ignored until it changes",
         ) from error
+
+
+def _without_nulls(value: object) -> object:
+    """The same without keys whose value is null; orjson has bounded the depth."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [_without_nulls(inner) for inner in value]
+    return value
 
 
 def raw_key(item: object) -> ObjectKey | None:

@@ -127,7 +127,7 @@ class ClusterSettings(Section):
     relist_s: float = Field(
         3600.0, gt=0, description="lists are taken anew this often, whatever the watch says"
     )
-    page_size: int = Field(500, ge=1)
+    page_size: int = Field(200, ge=1, description="objects a list page; a page is decoded in one go")
     parallel_writes: int = Field(32, ge=1)
     writes_per_s: float = Field(200.0, gt=0)
 

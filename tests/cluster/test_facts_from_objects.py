@@ -213,6 +213,20 @@ def test_a_list_without_items_is_empty(items: object) -> None:
     assert Page(orjson.dumps({"items": items}), SlimPod, kind="Pod").objects == []
 
 
+def test_null_is_absent_and_both_ways_of_reading_a_page_agree() -> None:
+    plain = {
+        "metadata": {**META, "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "status": {"phase": "Running"},
+    }
+    nulled = {**plain, "spec": None, "status": {"phase": "Running", "conditions": None}}
+    pages = [
+        Page(orjson.dumps({"metadata": {"continue": "c"}, "items": [item]}), SlimPod, kind="Pod")
+        for item in (plain, nulled)
+    ]
+    assert pages[0].objects == pages[1].objects
+    assert pages[0].continue_token == pages[1].continue_token == "c"
+
+
 def line(kind: str, body: object) -> bytes:
     return orjson.dumps({"type": kind, "object": body})
 
