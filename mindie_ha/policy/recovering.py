@@ -177,7 +177,7 @@ def _disturbance(look: Look, recovery: Recovery) -> tuple[Verdict, str] | None:
     if recovery.phase in _BEFORE_STOP:
         return None
     fresh = _fresh(look, recovery)
-    if fresh.acting and not _is_unpaid(look, fresh):
+    if fresh.acting and not _is_stumble(look, fresh):
         return fresh, f"a replacement is hit: {describe(fresh.acting[0])}"
     if recovery.phase is Phase.STOP:
         return None
@@ -200,9 +200,14 @@ def _fresh(look: Look, recovery: Recovery) -> Verdict:
 
 
 def _is_unpaid(look: Look, verdict: Verdict) -> bool:
-    """Whether programs failed for which the label allows no retry at all: shown, and left to the limits of
-    the phase, so that a container that fails once while it starts does not end in a park."""
+    """Whether programs failed for which the label allows no retry at all."""
     return verdict.software and budgets.retries_allowed(look.workload) == 0
+
+
+def _is_stumble(look: Look, verdict: Verdict) -> bool:
+    """Whether a container failed, unpaid, in a pod that goes on: shown, and left to the limits of the phase,
+    so that one failure while it starts does not end in a park."""
+    return _is_unpaid(look, verdict) and verdict.pods_hit <= {pod.uid for pod in look.alive}
 
 
 def _again(look: Look, recovery: Recovery, *, verdict: Verdict, reason: str) -> WorkloadLedger | Decision:
@@ -243,9 +248,9 @@ def _refuse(look: Look, ledger: WorkloadLedger, verdict: Verdict) -> Refusal | N
     allowed = budgets.retries_allowed(look.workload)
     if verdict.software and budgets.retries_left(look.workload, ledger) == 0:
         worst = describe(verdict.acting[0])
-        return Refusal(
-            "BudgetSpent", f"{worst}: all {allowed} retries of label {budgets.LABEL_RETRY_TIMES} are spent"
-        )
+        spent = f"all {allowed} retries" if allowed else "no retry"
+        label = budgets.LABEL_RETRY_TIMES
+        return Refusal("BudgetSpent", f"{worst}: label {label} allows no more ({spent} in total)")
     limit = look.settings.budgets.max_attempts
     if len(ledger.attempts) >= limit:
         message = f"{limit} attempts without {look.settings.budgets.stable_s:g} stable seconds between"

@@ -411,3 +411,28 @@ def test_a_lost_node_ends_the_grace_of_its_pods() -> None:
     world.settle(for_s=20.0)
     assert {item.grace_s for item in world.deleted} == {None, 0}
     assert {item.uid for item in world.deleted if item.grace_s == 0} == {item.uid for item in world.deleted}
+
+
+def test_a_replacement_that_fails_for_good_without_retries_parks() -> None:
+    world = service()
+    world.break_card(world.pods_of("p0")[0])
+    world.settle(until=lambda: world.phase_of("p0") is Phase.SETTLE)
+    world.fail(world.pods_of("p0")[0])
+    world.settle(for_s=3.0)
+    park = world.job("p0").ledger.parked
+    assert park is not None
+    assert park.reason == "BudgetSpent"
+
+
+def test_a_phase_of_another_version_is_waited_out() -> None:
+    world = service()
+    world.break_card(world.pods_of("p0")[0])
+    world.look()
+    job = world.job("p0")
+    assert job.ledger.recovery is not None
+    unknown = job.ledger.recovery.model_copy(update={"phase": Phase.REJOIN})
+    job.ledger = job.ledger.model_copy(update={"recovery": unknown})
+    world.settle(for_s=3.0)
+    assert world.deleted == []
+    assert job.ledger.recovery is not None
+    assert job.ledger.recovery.condition == "UnknownPhase"

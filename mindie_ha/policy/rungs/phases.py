@@ -153,7 +153,10 @@ def step(look: Look, recovery: Recovery, scope: Scope) -> StepResult:
         count = len(returning.replacements(look, recovery, scope))
         if count < scope.expected:
             return _enter(look, recovery, Phase.RECREATE, exit_="a replacement vanished")
-    rule = TRANSITIONS[recovery.phase]
+    rule = TRANSITIONS.get(recovery.phase)
+    if rule is None:
+        waits = Progress(sentence=f"phase {recovery.phase} is unknown to this version, nothing is done")
+        return _wait(recovery, waits, condition="UnknownPhase")
     progress = rule.check(look, recovery, scope)
     recovery = updated(recovery, **progress.changes)
     if progress.failed:
