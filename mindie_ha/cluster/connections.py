@@ -15,11 +15,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
+import yaml
 
 from mindie_ha.cluster.transports import Reply, check
 from mindie_ha.model.errors import ClusterError, Unreachable
 
 CONNECT_TIMEOUT_S = 10.0
+POOL = 256  # connections: one per watch and per write in flight
+# The library looks into a parsed file without checking its shape.
+_MALFORMED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError)
 _NO_ANSWER = (aiohttp.ClientError, OSError, asyncio.TimeoutError)
 
 
@@ -119,8 +123,11 @@ async def connect(kubeconfig: str | None, *, user_agent: str = "mindie-ha") -> K
 
     configuration = client.Configuration()
     await _load(configuration, kubeconfig)
-    configuration.connection_pool_maxsize = 256
-    api = client.ApiClient(configuration)
+    configuration.connection_pool_maxsize = POOL
+    try:
+        api = client.ApiClient(configuration)
+    except (OSError, ValueError) as error:  # certificate files that are missing or malformed
+        raise _unusable(kubeconfig, error) from error
     return KubernetesTransport(api, kubeconfig=kubeconfig, user_agent=user_agent)
 
 
@@ -134,9 +141,14 @@ async def _load(configuration: Any, kubeconfig: str | None) -> None:
             )
         else:
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-    except (config.ConfigException, OSError, ValueError, KeyError) as error:
-        where = f"kubeconfig {kubeconfig}" if kubeconfig else "service account of this pod"
-        raise ClusterError(f"{where} is not usable: {error} (set --kubeconfig FILE)") from error
+    except (config.ConfigException, yaml.YAMLError, *_MALFORMED) as error:
+        raise _unusable(kubeconfig, error) from error
+
+
+def _unusable(kubeconfig: str | None, error: Exception) -> ClusterError:
+    where = f"kubeconfig {kubeconfig}" if kubeconfig else "service account of this pod"
+    reason = " ".join(str(error).split())
+    return ClusterError(f"{where} is not usable: {reason} (set --kubeconfig FILE)")
 
 
 async def _refusal(response: aiohttp.ClientResponse) -> Reply:
