@@ -1,0 +1,185 @@
+"""Whether a scenario went as it must: its own expectations, then the rules that hold always.
+
+Every rule is a function from observations to complaints; none of them asks the product. A rule without a
+complaint is shown as kept, so that a reader sees what was checked. What must always hold is in
+`invariants.py`; here stand the verdict and what a scenario expects for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mindie_ha.demo.episodes import Episode, episodes
+from mindie_ha.demo.invariants import INVARIANTS
+from mindie_ha.demo.observations import Observations
+from mindie_ha.demo.scenarios import Expect, ExpectedHold, ExpectedRecovery
+from mindie_ha.model.recoveries import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One rule and what was found against it; nothing found means that it was kept."""
+
+    rule: str
+    complaints: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> bool:
+        """Whether nothing was found against it."""
+        return not self.complaints
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All checks of one run."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every rule was kept."""
+        return all(check.kept for check in self.checks)
+
+
+def judge(observations: Observations, expect: Expect) -> Verdict:
+    """The verdict on what was seen."""
+    seen = episodes(observations)
+    rules = {
+        "the expected recoveries took place, and no others": _recoveries(seen, expect),
+        "every pod of a recovered workload was replaced": _replaced(observations, seen, expect),
+        "no other pod was touched": _untouched(observations, expect),
+        "the rank tables are as expected": _tables(observations, expect),
+        "tables arrived on every channel": _channels(observations, expect),
+        "no AscendJob was given up by its operator": _failed(observations, expect),
+        "software retries were paid exactly": _retries(observations, expect),
+    }
+    if expect.held:
+        rules["a new instance was held back until its peer was there"] = _held(observations, expect)
+    if expect.status_said:
+        rules["the status said so"] = _said(observations, expect)
+    checks = [Check(rule, tuple(found)) for rule, found in rules.items()]
+    checks += [Check(rule, tuple(find(observations))) for rule, find in INVARIANTS.items()]
+    return Verdict(tuple(checks))
+
+
+def _recoveries(seen: tuple[Episode, ...], expect: Expect) -> Iterator[str]:
+    left = list(seen)
+    for wanted in expect.recoveries:
+        match = next((each for each in left if each.workload == wanted.workload), None)
+        if match is None:
+            yield f"{wanted.workload}: no recovery was seen"
+            continue
+        left.remove(match)
+        yield from _differences(match, wanted)
+    for each in left:
+        yield f"{each.workload}: unexpected recovery #{each.epoch} ({each.cause}: {each.summary})"
+
+
+def _differences(episode: Episode, wanted: ExpectedRecovery) -> Iterator[str]:
+    who = f"{episode.workload} #{episode.epoch}"
+    if episode.outcome != wanted.outcome:
+        yield f"{who}: outcome {episode.outcome}, expected {wanted.outcome}"
+    if episode.rungs != wanted.rungs:
+        yield f"{who}: rungs {', '.join(episode.rungs) or 'none'}, expected {', '.join(wanted.rungs)}"
+    if wanted.cause and episode.cause != wanted.cause:
+        yield f"{who}: cause {episode.cause}, expected {wanted.cause}"
+
+
+def _replaced(observations: Observations, seen: tuple[Episode, ...], expect: Expect) -> Iterator[str]:
+    fault_s = observations.first_fault_s()
+    for wanted in expect.recoveries:
+        pods = [each for each in observations.pods.values() if each.workload == wanted.workload]
+        before = {pod.uid: pod for pod in pods if pod.here_at(fault_s)}
+        mine = [each for each in seen if each.workload == wanted.workload]
+        deleted = {pod.uid for each in mine for pod in each.deleted}
+        for uid in before.keys() - deleted:
+            yield f"{before[uid].key} ({uid}) was not deleted"
+        lasting = [pod for pod in observations.members(wanted.workload) if pod.uid not in before]
+        if wanted.outcome is not Outcome.PARKED and len(lasting) != len(before):
+            yield f"{wanted.workload}: {len(before)} pods before, {len(lasting)} new ones after"
+
+
+def _untouched(observations: Observations, expect: Expect) -> Iterator[str]:
+    moved = {each.workload for each in expect.recoveries}
+    for pod in observations.pods.values():
+        if pod.workload in moved or not pod.here_at(observations.first_fault_s()):
+            continue
+        if pod.deleted_s is not None:
+            yield f"{pod.key} ({pod.uid}) was deleted at {pod.deleted_s:.1f} s"
+
+
+def _tables(observations: Observations, expect: Expect) -> Iterator[str]:
+    if expect.tables is None:
+        return
+    digests = list(dict.fromkeys(each.digest for each in observations.tables_since_fault()))
+    if len(digests) != expect.tables:
+        short = ", ".join(digest[:12] for digest in digests)
+        yield f"{len(digests)} different tables since the fault ({short}), expected {expect.tables}"
+
+
+def _channels(observations: Observations, expect: Expect) -> Iterator[str]:
+    for table in observations.tables_since_fault():
+        by = {each.channel for each in observations.deliveries if each.digest == table.digest}
+        missing = [channel for channel in expect.channels if channel not in by]
+        if missing and table is observations.tables[-1]:
+            yield f"the newest table (generation {table.generation}) never arrived by {', '.join(missing)}"
+
+
+def _failed(observations: Observations, expect: Expect) -> Iterator[str]:
+    for job in observations.jobs.values():
+        if job.failed and job.key not in expect.failed_jobs:
+            yield f"AscendJob {job.key} is Failed: {job.failed}"
+        if not job.failed and job.key in expect.failed_jobs:
+            yield f"AscendJob {job.key} is not Failed"
+
+
+def _retries(observations: Observations, expect: Expect) -> Iterator[str]:
+    for workload in observations.jobs:
+        ledger = observations.ledger_of(workload)
+        spent = int(ledger.body.get("software_retries_spent", 0)) if ledger is not None else 0
+        wanted = expect.retries_spent.get(workload, 0)
+        if spent != wanted:
+            yield f"{workload}: {spent} software retries were spent, expected {wanted}"
+
+
+def _held(observations: Observations, expect: Expect) -> Iterator[str]:
+    for hold in expect.held:
+        yield from _hold_kept(observations, hold)
+        yield from _hold_needed(observations, hold)
+
+
+def _hold_kept(observations: Observations, hold: ExpectedHold) -> Iterator[str]:
+    old = {pod.uid for pod in observations.pods.values() if pod.here_at(observations.first_fault_s())}
+    for delivery in observations.deliveries:
+        groups = observations.groups_of(delivery.text)
+        new = [groups.get(name, ("", frozenset()))[1] - old for name in (hold.instance, hold.until)]
+        if new[0] and not new[1]:
+            yield (
+                f"{delivery.peer} got a table at {delivery.at_s:.1f} s with the new pods of {hold.instance}"
+                f" but without those of {hold.until}"
+            )
+
+
+def _hold_needed(observations: Observations, hold: ExpectedHold) -> Iterator[str]:
+    """The rule is only shown to work where the instance really was complete first."""
+    times = []
+    for workload in (hold.instance, hold.until):
+        names = {name for pod in observations.members(workload) for name in (pod.uid, pod.ip)}
+        done = [
+            each.at_s
+            for each in observations.instance_tables
+            if each.workload == workload and each.members & names
+        ]
+        times.append(min(done, default=float("inf")))
+    if not times[0] < times[1]:
+        yield f"{hold.instance} was not complete before {hold.until}, so nothing had to be held"
+
+
+def _said(observations: Observations, expect: Expect) -> Iterator[str]:
+    for wanted in expect.status_said:
+        if not any(wanted in line for line in observations.said):
+            yield f"the status never said {wanted!r}"
+
+
+__all__ = ["Check", "Verdict", "judge"]

@@ -1,0 +1,277 @@
+"""Scenarios: what is set up, what breaks, and what must have happened in the end.
+
+A scenario is a YAML file, shipped in `scenarios/` or written by a user. Everything is refused that is not
+understood: a typo must not turn an expectation into nothing. Names of workloads and pods are
+`namespace/name`; cards are counted under a pod ("the 3rd card under pod X"), so that a scenario does not
+depend on where the scheduler put it. All times are seconds of the cluster's clock.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from mindie_ha.demo import manifests
+from mindie_ha.model.errors import InputError
+from mindie_ha.model.recoveries import Outcome
+
+DEFAULT = "prefill-chip-fault"
+MAX_FILE_BYTES = 1 << 20
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9.-]+/[a-z0-9.-]+$")]
+Channel = Literal["configmap", "grpc", "http"]
+ALL_CHANNELS: tuple[Channel, ...] = ("configmap", "grpc", "http")
+Object = dict[str, Any]
+
+
+class Strict(BaseModel):
+    """Base of everything in a scenario file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Cluster(Strict):
+    """The embedded cluster of the scenario."""
+
+    model: Literal["a2", "a3"] = "a2"
+    nodes: int = Field(10, ge=1, le=200)
+    seed: int = 1
+
+
+class ChipFault(Strict):
+    """A card goes bad: the `card`-th of those that `under` holds, counted from 1."""
+
+    under: Name
+    card: int = Field(1, ge=1)
+    code: str = "80E18005"
+    level: str = "SeparateNPU"
+
+
+class NodeFault(Strict):
+    """The node under a pod stops reporting."""
+
+    under: Name
+
+
+class Exit(Strict):
+    """The process of a pod ends by itself."""
+
+    pod: Name
+    code: int = Field(1, ge=0, le=255)
+
+
+class Step(Strict):
+    """One step; exactly one of its keys is given."""
+
+    chip: ChipFault | None = None
+    node_not_ready: NodeFault | None = None
+    exit: Exit | None = None
+    wait_s: float | None = Field(None, gt=0)
+    heal: Literal["all"] | None = None
+
+    @model_validator(mode="after")
+    def _one_thing(self) -> Self:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"a step does one thing, one of {', '.join(type(self).model_fields)}")
+        return self
+
+
+class ExpectedRecovery(Strict):
+    """One recovery: all pods of `workload` deleted and replaced, by these rungs in order."""
+
+    workload: Name
+    cause: str = ""
+    rungs: tuple[str, ...] = ("job",)
+    outcome: Outcome = Outcome.RECOVERED
+
+
+class ExpectedHold(Strict):
+    """The new pods of `instance` are in no table before those of `until` are."""
+
+    instance: Name
+    until: Name
+
+
+class Expect(Strict):
+    """What must have happened. What is not named must not have happened.
+
+    `tables`: distinct digests from the first fault on, the table in force at that moment included.
+    `status_said`: texts that the status showed at some time. Every workload without a recovery is untouched.
+    """
+
+    recoveries: tuple[ExpectedRecovery, ...]
+    tables: int | None = Field(None, ge=1)
+    channels: tuple[Channel, ...] = ALL_CHANNELS
+    held: tuple[ExpectedHold, ...] = ()
+    status_said: tuple[str, ...] = ()
+    failed_jobs: tuple[Name, ...] = ()
+    retries_spent: dict[Name, int] = Field(default_factory=dict)
+
+
+class Scenario(Strict):
+    """One scenario. `leave_out` names objects of the manifest that are not applied."""
+
+    name: str = Field(pattern=r"^[a-z0-9-]+$")
+    title: str
+    about: str
+    manifest: str
+    leave_out: tuple[str, ...] = ()
+    cluster: Cluster = Cluster()
+    settings: dict[str, Any] = Field(default_factory=dict)
+    steps: tuple[Step, ...] = Field(min_length=1)
+    expect: Expect
+    limit_s: float = Field(600.0, gt=0, description="everything is over within this time of the cluster")
+    folder: Path | None = None  # where the file lies; None for one of ours
+
+    def objects(self) -> tuple[Object, ...]:
+        """The Kubernetes objects to apply. Raises InputError for a manifest that cannot be read."""
+        found = tuple(_manifest(self.manifest, self.folder))
+        unknown = set(self.leave_out) - {each["metadata"]["name"] for each in found}
+        if unknown:
+            raise InputError(
+                f"leave_out names {', '.join(sorted(unknown))}, which the manifest does not have",
+                where=f"scenario {self.name}",
+            )
+        return tuple(each for each in found if each["metadata"]["name"] not in self.leave_out)
+
+
+def names() -> tuple[str, ...]:
+    """The scenarios we ship, the default one first."""
+    folder = resources.files("mindie_ha.demo") / "scenarios"
+    found = sorted(
+        entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml")
+    )
+    return tuple(sorted(found, key=lambda name: (name != DEFAULT, name)))
+
+
+def load(name: str) -> Scenario:
+    """A scenario by its name or by the path of a file. Raises InputError with the nearest name."""
+    path = Path(name)
+    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
+        return _parse(_read(path), where=name, folder=path.parent)
+    if name not in names():
+        near = difflib.get_close_matches(name, names(), n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise InputError(
+            "no such scenario", where=f"--scenario {name}", advice=f"{hint}see mindie-ha demo --list"
+        )
+    text = (resources.files("mindie_ha.demo") / "scenarios" / f"{name}.yaml").read_text(encoding="utf-8")
+    return _parse(text, where=f"scenario {name}", folder=None)
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise InputError("the file is larger than 1 MiB", where=str(path))
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text", where=str(path)) from None
+
+
+def _parse(text: str, *, where: str, folder: Path | None) -> Scenario:
+    documents = _documents(text, where=where)
+    if len(documents) != 1:
+        raise InputError(
+            "must be one YAML mapping", where=where, advice="see the files of mindie-ha demo --list"
+        )
+    try:
+        scenario = Scenario.model_validate(documents[0])
+    except ValidationError as error:
+        raise _explained(error, where) from None
+    return scenario.model_copy(update={"folder": folder})
+
+
+def _documents(text: str, *, where: str) -> list[Object]:
+    try:
+        documents = [each for each in yaml.safe_load_all(text) if each is not None]
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" in line {mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or "bad syntax"
+        raise InputError(f"is not YAML: {problem}{line}", where=where) from None
+    if not all(isinstance(each, dict) for each in documents):
+        raise InputError("every document must be a mapping", where=where)
+    return documents
+
+
+def _explained(error: ValidationError, where: str) -> InputError:
+    first = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(str(first["loc"][-1]), _fields(first["loc"][:-1]), n=1)
+        advice = f"did you mean {near[0]}?" if near else ""
+        return InputError("no such key", where=f"{where}: {place}", advice=advice)
+    what = first["msg"].removeprefix("Value error, ")
+    return InputError(
+        what, where=f"{where}: {place}" if place else where, advice=f"got {first['input']!r:.80}"
+    )
+
+
+def _fields(parents: tuple[int | str, ...]) -> list[str]:
+    """The keys that a place in the file may have; for "did you mean"."""
+    models: dict[int | str, type[BaseModel]] = {
+        "cluster": Cluster,
+        "steps": Step,
+        "expect": Expect,
+        "recoveries": ExpectedRecovery,
+        "held": ExpectedHold,
+        "chip": ChipFault,
+        "node_not_ready": NodeFault,
+        "exit": Exit,
+    }
+    named = [part for part in parents if part in models]
+    return list((models[named[-1]] if named else Scenario).model_fields)
+
+
+def _manifest(name: str, folder: Path | None) -> Iterator[Object]:
+    if name in manifests.NAMES:
+        yield from manifests.load(name)
+        return
+    if folder is None:
+        raise InputError("no such manifest", where=name, advice=f"one of {', '.join(manifests.NAMES)}")
+    path = folder / name
+    if not path.exists():
+        advice = f"a file beside the scenario, or one of {', '.join(manifests.NAMES)}"
+        raise InputError("no such manifest", where=str(path), advice=advice)
+    yield from read_objects(path)
+
+
+def read_objects(path: Path) -> tuple[Object, ...]:
+    """The Kubernetes objects of a file. Raises InputError: what, where, what to do."""
+    found = []
+    for number, each in enumerate(_documents(_read(path), where=str(path)), start=1):
+        metadata = each.get("metadata")
+        if not (isinstance(each.get("kind"), str) and isinstance(each.get("apiVersion"), str)):
+            raise InputError("has no kind or apiVersion", where=f"{path}: document {number}")
+        if not (isinstance(metadata, dict) and isinstance(metadata.get("name"), str)):
+            raise InputError("has no metadata.name", where=f"{path}: document {number}")
+        # YAML anchors share objects and YAML dates are no JSON: a copy through JSON settles both
+        found.append(json.loads(json.dumps(each, default=str)))
+    return tuple(found)
+
+
+__all__ = [
+    "ALL_CHANNELS",
+    "DEFAULT",
+    "ChipFault",
+    "Cluster",
+    "Exit",
+    "Expect",
+    "ExpectedHold",
+    "ExpectedRecovery",
+    "NodeFault",
+    "Scenario",
+    "Step",
+    "load",
+    "names",
+    "read_objects",
+]

@@ -1,0 +1,140 @@
+"""Scenario files: ours are whole, a user's file works, and every mistake is one helpful line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mindie_ha.demo import scenarios
+from mindie_ha.model.errors import InputError
+
+REQUIRED = {
+    "prefill-chip-fault",
+    "prefill-node-notready",
+    "decode-pod-failed",
+    "a3-superpod-chip-fault",
+    "p-and-d-lost-together",
+    "last-instance-lost",
+    "seed-server-chip-fault",
+}
+MINIMAL: dict[str, Any] = {
+    "name": "mine",
+    "title": "Mine",
+    "about": "A test.",
+    "manifest": "pd-a2",
+    "steps": [{"wait_s": 1}],
+    "expect": {"recoveries": []},
+}
+
+
+def written(folder: Path, content: dict[str, Any] | str) -> str:
+    path = folder / "mine.yaml"
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content), encoding="utf-8")
+    return str(path)
+
+
+def test_the_scenarios_we_promise_are_there_and_the_default_comes_first() -> None:
+    assert set(scenarios.names()) >= REQUIRED
+    assert scenarios.names()[0] == "prefill-chip-fault"
+
+
+@pytest.mark.parametrize("name", scenarios.names())
+def test_a_shipped_scenario_speaks_of_what_its_manifest_has(name: str) -> None:
+    scenario = scenarios.load(name)
+    jobs = {
+        f"{each['metadata']['namespace']}/{each['metadata']['name']}"
+        for each in scenario.objects()
+        if each["kind"] == "AscendJob"
+    }
+    wanted = {each.workload for each in scenario.expect.recoveries} | set(scenario.expect.retries_spent)
+
+    assert scenario.name == name
+    assert wanted
+    assert wanted <= jobs
+
+
+def test_a_file_of_a_user_may_bring_its_own_manifest(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    scenario = scenarios.load(written(tmp_path, {**MINIMAL, "manifest": "one.yaml"}))
+
+    assert [each["metadata"]["name"] for each in scenario.objects()] == ["a"]
+
+
+MISTAKES = {
+    "an unknown key": ({**MINIMAL, "limits_s": 5}, "limits_s: no such key (did you mean limit_s?)"),
+    "an unknown key inside": (
+        {**MINIMAL, "cluster": {"node": 3}},
+        "cluster.node: no such key (did you mean nodes?)",
+    ),
+    "an unknown step": (
+        {**MINIMAL, "steps": [{"chipp": {}}]},
+        "steps.0.chipp: no such key (did you mean chip?)",
+    ),
+    "two things in a step": (
+        {**MINIMAL, "steps": [{"wait_s": 1, "heal": "all"}]},
+        "steps.0: a step does one thing, one of chip, node_not_ready, exit, wait_s, heal",
+    ),
+    "no steps": ({**MINIMAL, "steps": []}, "steps: "),
+    "a name without namespace": (
+        {**MINIMAL, "expect": {"recoveries": [{"workload": "p0"}]}},
+        "expect.recoveries.0.workload: ",
+    ),
+    "an outcome nobody knows": (
+        {**MINIMAL, "expect": {"recoveries": [{"workload": "a/b", "outcome": "fine"}]}},
+        "expect.recoveries.0.outcome: ",
+    ),
+    "no YAML": ("a: [", "is not YAML: "),
+    "no mapping": ("- a", "every document must be a mapping"),
+    "nothing": ("", "must be one YAML mapping"),
+    "bad bytes of a name": ({**MINIMAL, "name": "My Scenario"}, "name: "),
+}
+
+
+@pytest.mark.parametrize(("content", "said"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_is_one_line_that_says_where(tmp_path: Path, content: Any, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        scenarios.load(written(tmp_path, content))
+
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_name_gets_the_nearest_one() -> None:
+    with pytest.raises(InputError, match="did you mean prefill-chip-fault"):
+        scenarios.load("prefil-chip-fault")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"manifest": "pd-a4"}, "no such manifest"),
+        ({"leave_out": ["nobody"]}, "leave_out names nobody"),
+    ],
+    ids=["manifest", "leave_out"],
+)
+def test_objects_that_are_not_there_are_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    scenario = scenarios.load(written(tmp_path, {**MINIMAL, **change}))
+
+    with pytest.raises(InputError, match=said):
+        scenario.objects()
+
+
+BROKEN_MANIFESTS = {
+    "no kind": ("metadata: {name: a}\n", "document 1: has no kind or apiVersion"),
+    "no name": ("apiVersion: v1\nkind: Pod\n", "document 1: has no metadata.name"),
+    "no YAML": ("{", "is not YAML"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), BROKEN_MANIFESTS.values(), ids=BROKEN_MANIFESTS.keys())
+def test_a_broken_manifest_is_one_line(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "manifest.yaml"
+    path.write_text(text)
+
+    with pytest.raises(InputError) as caught:
+        scenarios.read_objects(path)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
