@@ -1,0 +1,226 @@
+"""A scenario is played: the service comes up, the steps are taken, the end is awaited, the run is judged.
+
+The end is what an observer can see: every expected recovery closed, every pod ready, every subscriber at
+the newest table. Then nothing may be written for a while. A scenario that does not come to its end within
+its limit is judged as it stands.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from mindie_ha.demo import invariants
+from mindie_ha.demo.judging import Verdict, judge
+from mindie_ha.demo.observations import Injected, Observations, PodLife
+from mindie_ha.demo.scenarios import ChipFault, Exit, Object, Step
+from mindie_ha.demo.stage import Stage
+from mindie_ha.demo.stories import Story
+from mindie_ha.kit.tasks import OnEnd
+from mindie_ha.model.errors import MindieHaError
+from mindie_ha.model.recoveries import Outcome
+from mindie_ha.sim.actors.faults import FAULTS, parse_faults
+from mindie_ha.sim.actors.pod_runs import EXIT
+from mindie_ha.web.reports import ScopeReport
+
+UP_S = 300.0  # of the cluster: a service that is not up by then never will be
+CALM_S = 5.0  # between the end and the watch for needless writes
+QUIET_S = 60.0
+STATUS_S = 0.5
+LOOK_S = 0.5
+LOOK_REAL_S = 0.03  # looks are never more frequent than this, however fast the clock
+SERVER_APP = "mindie-ms-server"
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """What a run was."""
+
+    observations: Observations
+    verdict: Verdict
+    took_s: float  # real seconds
+
+
+class Play:
+    """One run of a scenario on a stage."""
+
+    def __init__(self, stage: Stage, *, story: Story) -> None:
+        self._stage = stage
+        self._story = story
+        self._clock = stage.clock
+        self._scenario = stage.scenario
+        self._faults: dict[str, list[Object]] = {}
+
+    @property
+    def _seen(self) -> Observations:
+        return self._stage.journal.observations
+
+    async def perform(self, *, began_s: float) -> Performance:
+        """Play to the end and judge. `began_s` is `time.monotonic()` at the very start."""
+        limit_s = 60.0 + 3.0 * (UP_S + self._scenario.limit_s) / self._clock.speed
+        await self._stage.unless_failed(self._run(), within_s=limit_s, what="the scenario is over")
+        self._stage.journal.read_audit()
+        verdict = judge(self._seen, self._scenario.expect)
+        took_s = time.monotonic() - began_s
+        self._story.closing(verdict, self._seen, took_s=took_s)
+        return Performance(self._seen, verdict, took_s)
+
+    async def _run(self) -> None:
+        self._stage.supervisor.start("status", self._watch_status, on_end=OnEnd.FAIL)
+        await self._set_up()
+        for number, step in enumerate(self._scenario.steps, start=1):
+            await self._take(step, number)
+        if await self._until(self._is_over, within_s=self._scenario.limit_s):
+            await self._clock.sleep(CALM_S)
+            self._seen.quiet_from_s = self._clock.monotonic()
+            await self._clock.sleep(QUIET_S)
+        self._stage.journal.note_subscribers()
+        await self._stage.supervisor.stop("status")
+
+    async def _set_up(self) -> None:
+        scenario = self._scenario
+        self._stage.journal.expect_objects(scenario.objects())
+        await self._stage.apply(scenario.objects(), where=f"manifest {scenario.manifest}")
+        jobs = [each for each in scenario.objects() if each["kind"] == "AscendJob"]
+        self._story.milestone("applied", f"{len(jobs)} AscendJobs")
+        up = await self._until(lambda: len(self._seen.jobs) == len(jobs) and self._is_well(), within_s=UP_S)
+        if not up:
+            raise MindieHaError(
+                f"the service was not up after {UP_S:.0f} s of the cluster: {'; '.join(self._unwell())}"
+            )
+        table = self._seen.tables[-1]
+        groups = self._seen.groups_of(table.text)
+        self._story.milestone(
+            "up",
+            f"{sum(pod.ready for pod in self._seen.pods.values())} pods are ready, rank table generation"
+            f" {table.generation} with {len(groups)} instances is everywhere",
+        )
+
+    # -- steps ---------------------------------------------------------------------------------------
+
+    async def _take(self, step: Step, number: int) -> None:
+        where = f"scenario {self._scenario.name}: step {number}"
+        if step.wait_s is not None:
+            await self._clock.sleep(step.wait_s)
+        elif step.heal is not None:
+            await self._heal()
+        elif step.exit is not None:
+            await self._exit(self._pod(step.exit.pod, where), step.exit)
+        elif step.chip is not None:
+            await self._break_card(self._pod(step.chip.under, where), step.chip, where)
+        elif step.node_not_ready is not None:
+            pod = self._pod(step.node_not_ready.under, where)
+            fault = Injected(self._now_s, pod.node, "", "NotReady", pod.key, node_lost=True)
+            await self._inject(fault, {"node": "NotReady"}, where)
+
+    async def _break_card(self, pod: PodLife, chip: ChipFault, where: str) -> None:
+        if chip.card > len(pod.devices):
+            raise MindieHaError(
+                f"{where}: {pod.key} holds {len(pod.devices)} cards, so there is no card {chip.card}"
+            )
+        device = pod.devices[chip.card - 1]
+        fault = Injected(self._now_s, pod.node, device, chip.code, pod.key, level=chip.level)
+        await self._inject(fault, {"device": device, "code": chip.code, "level": chip.level}, where)
+
+    async def _inject(self, fault: Injected, entry: Object, where: str) -> None:
+        standing = [*self._faults.get(fault.node, []), entry]
+        text = json.dumps(standing)
+        problems = parse_faults(text).problems
+        if problems:
+            raise MindieHaError(f"{where}: {problems[0]}")
+        self._faults[fault.node] = standing
+        self._seen.faults.append(fault)
+        self._story.broken(fault)
+        await self._stage.api.patch("Node", fault.node, "", {"metadata": {"annotations": {FAULTS: text}}})
+
+    async def _exit(self, pod: PodLife, step: Exit) -> None:
+        fault = Injected(self._now_s, pod.node, "", f"exit code {step.code}", pod.key)
+        self._seen.faults.append(fault)
+        self._story.broken(fault)
+        body = {"metadata": {"annotations": {EXIT: json.dumps({"code": step.code})}}}
+        await self._stage.api.patch("Pod", pod.name, pod.namespace, body)
+
+    async def _heal(self) -> None:
+        for node in self._faults:
+            await self._stage.api.patch("Node", node, "", {"metadata": {"annotations": {FAULTS: None}}})
+        self._faults.clear()
+        self._seen.faults[:] = [
+            each if each.healed_s is not None else replace(each, healed_s=self._now_s)
+            for each in self._seen.faults
+        ]
+        self._story.milestone("healed", "every fault is taken away")
+
+    def _pod(self, key: str, where: str) -> PodLife:
+        for pod in self._seen.pods.values():
+            if pod.key == key and pod.deleted_s is None and pod.node:
+                return pod
+        raise MindieHaError(f"{where}: there is no pod {key} on a node")
+
+    # -- states --------------------------------------------------------------------------------------
+
+    @property
+    def _now_s(self) -> float:
+        return self._clock.monotonic()
+
+    def _is_over(self) -> bool:
+        """Every expected recovery has ended, and everything is well."""
+        for wanted in self._scenario.expect.recoveries:
+            ledger = self._seen.ledger_of(wanted.workload)
+            if ledger is None or ledger.recovery is not None or not ledger.body.get("epoch"):
+                return False
+            if bool(ledger.body.get("parked")) != (wanted.outcome is Outcome.PARKED):
+                return False
+        return self._is_well()
+
+    def _is_well(self) -> bool:
+        return next(self._unwell(), None) is None
+
+    def _unwell(self) -> Iterator[str]:
+        """Why the service is not up, as far as an observer can tell."""
+        yield from invariants.well_in_the_end(self._seen)
+        self._stage.journal.note_subscribers()
+        yield from invariants.newest_table_everywhere(self._seen)
+        if not any(each.channel == "grpc" for each in self._seen.deliveries):
+            yield "no MS Controller has subscribed"
+        text = self._seen.tables[-1].text if self._seen.tables else ""
+        groups = self._seen.groups_of(text)
+        for job in self._seen.jobs.values():
+            members = frozenset(pod.uid for pod in self._seen.members(job.key))
+            parked = (ledger := self._seen.ledger_of(job.key)) is not None and ledger.body.get("parked")
+            if job.app == SERVER_APP and not parked and groups.get(job.key, ("", None))[1] != members:
+                yield f"{job.key} is not in the newest table with its pods"
+
+    async def _until(self, condition: Callable[[], bool], *, within_s: float) -> bool:
+        deadline_s = self._now_s + within_s
+        while not condition():
+            if self._now_s > deadline_s:
+                return False
+            await self._clock.sleep(max(LOOK_S, LOOK_REAL_S * self._clock.speed))
+        return True
+
+    async def _watch_status(self) -> None:
+        while True:
+            for line in (line for report in self._stage.app.reports() for line in status_lines(report)):
+                self._seen.said.setdefault(line, self._now_s)
+            await self._clock.sleep(max(STATUS_S, LOOK_REAL_S * self._clock.speed))
+
+
+def status_lines(report: ScopeReport) -> Iterator[str]:
+    """Every sentence that the status shows about a service."""
+    for workload in report.workloads:
+        yield workload.sentence
+        yield from workload.notices
+        if workload.recovery is not None:
+            yield f"{workload.recovery.condition}: {workload.recovery.condition_message}"
+    if report.table is not None:
+        yield report.table.sentence
+        yield from report.table.notices
+        yield from (f"held back: {name}" for name in report.table.held_until_s)
+        yield from (
+            f"left out: {name}: {reason}" for name, why in report.table.left_out.items() for reason in why
+        )
+
+
+__all__ = ["Performance", "Play", "status_lines"]
