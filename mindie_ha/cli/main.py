@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 
-import click
 import typer
 
 from mindie_ha import __version__
@@ -44,16 +43,8 @@ def main() -> None:
     """Run the command line and exit with its code."""
     try:
         code = app(standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        sys.stderr.write(error.format_message() + "\n")
-        code = 2
-    except click.ClickException as error:
-        where = (
-            f" (see {error.ctx.command_path} --help)"
-            if isinstance(error, click.UsageError) and error.ctx
-            else ""
-        )
-        complain(error.format_message().replace("\n", " ") + where)
+    except typer.TyperException as error:
+        refuse(error)
         code = 2
     except InputError as error:
         complain(str(error))
@@ -61,6 +52,15 @@ def main() -> None:
     except MindieHaError as error:
         complain(str(error))
         code = 1
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         code = 130
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def refuse(error: typer.TyperException) -> None:
+    """Say in one line what is wrong with the command line; without arguments the help was shown already."""
+    message = " ".join(error.format_message().split())
+    context = getattr(error, "ctx", None)  # of usage errors, whose class is not public
+    hint = f" (see {context.command_path} --help)" if context is not None else ""
+    if message:
+        complain(message + hint)
