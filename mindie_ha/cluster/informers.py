@@ -5,8 +5,9 @@ Nested loops, one duty each: `run` lists and watches for ever, `_listed` takes o
 All of it is one task, so two lists never run at once.
 
 Every trouble is met at exactly one level:
-  cut stream, 5xx, silence   resume from the last version after back-off   (`_followed`)
-  clean end                  resume at once                                (`_followed`)
+  cut stream, 5xx, silence   resume from the last version after back-off   (`_watched`)
+  silence again              list anew: something swallows our watches     (`_watched`)
+  clean end                  resume at once                                (`_watched`)
   410, unparsable line       list anew and tell the difference             (`run`)
   429                        wait as long as told; no failure              (`_pause`)
   403                        named in `problem`, tried again slowly        (`_pause`)
@@ -23,6 +24,7 @@ from mindie_ha.cluster.caches import Cache, OnChange
 from mindie_ha.cluster.client import Client
 from mindie_ha.cluster.slim import Page, SlimObject, version_number
 from mindie_ha.cluster.sources import Source
+from mindie_ha.cluster.transports import Silent
 from mindie_ha.cluster.watches import Bookmark, Changed, Unparsable, watch_once
 from mindie_ha.kit.backoff import Backoff
 from mindie_ha.kit.clock import Clock
@@ -33,6 +35,7 @@ from mindie_ha.model.errors import ClusterError, Denied, Gone, InputError, NotFo
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.settings import ClusterSettings
 
+MAX_SILENCES = 2  # then watches are not to be trusted here, and a list tells
 ABSENT_S = 10.0  # between looks for a CRD that is not installed
 
 
@@ -70,6 +73,9 @@ class Informer:
         self._on_listed = on_listed
         self._backoff = Backoff(entropy=entropy, first_s=0.1, max_s=30.0)
         self._cache = Cache(source, on_change=on_change)
+        self._entropy = entropy
+        self._version = ""  # where the next watch begins
+        self._silences = 0  # watches in a row on which nothing came
         self._contact_s = clock.monotonic()
         self._listed_s = clock.monotonic()
         metrics.informer_age_s.labels(source.name).set_function(lambda: self.age_s)
@@ -130,40 +136,55 @@ class Informer:
 
     async def _followed(self, version: str) -> str:
         """Watch from `version` on, again and again; returns why a list is needed."""
-        while True:
-            if self._clock.monotonic() - self._listed_s >= self._settings.relist_s:
-                return "periodic"
-            stream = watch_once(
-                self._client,
-                self.source,
-                resource_version=version,
-                timeout_s=self._settings.watch_timeout_s,
-                inactivity_s=self._settings.inactivity_s,
-            )
-            before = version
-            try:
-                async with aclosing(stream) as events:
-                    async for event in events:
-                        version = event.resource_version or version
-                        self._take(event)
-            except Unparsable as error:
-                self._metrics.lines_unparsable.labels(self.source.name).inc()
-                self._log.warning("watch line unparsable, listing again", error=str(error))
-                await self._clock.sleep(self._backoff.next_s())
-                return "unparsable"
-            except Gone:
-                await self._clock.sleep(self._backoff.next_s())
-                return "expired"
-            except NotFound:
-                return "absent"  # the CRD went away: the list says so
-            except ClusterError as error:
-                await self._pause(error)
-            else:  # ended by the server; one that ends at once without news must not spin
-                if version == before:
-                    await self._clock.sleep(self._backoff.after(1))
+        self._version = version
+        while self._clock.monotonic() - self._listed_s < self._settings.relist_s:
+            cause = await self._watched()
+            if cause:
+                return cause
+        return "periodic"
+
+    async def _watched(self) -> str:
+        """One watch from the last version; returns why a list is needed, or nothing to go on."""
+        before = self._version
+        stream = watch_once(
+            self._client,
+            self.source,
+            resource_version=self._version,
+            timeout_s=self._settings.watch_timeout_s * self._entropy.uniform(0.8, 1.0),
+            inactivity_s=self._settings.inactivity_s,
+        )
+        try:
+            async with aclosing(stream) as events:
+                async for event in events:
+                    self._version = event.resource_version or self._version
+                    self._take(event)
+        except Unparsable as error:
+            self._metrics.lines_unparsable.labels(self.source.name).inc()
+            self._log.warning("watch line unparsable, listing again", error=str(error))
+            await self._clock.sleep(self._backoff.next_s())
+            return "unparsable"
+        except Gone:
+            await self._clock.sleep(self._backoff.next_s())
+            return "expired"
+        except NotFound:
+            return "absent"  # the CRD went away: the list says so
+        except ClusterError as error:
+            return await self._broken(error)
+        if self._version == before:  # ended at once and without news: must not spin
+            await self._clock.sleep(self._backoff.after(1))
+        return ""
+
+    async def _broken(self, error: ClusterError) -> str:
+        self._silences += isinstance(error, Silent)
+        await self._pause(error)
+        if self._silences < MAX_SILENCES:
+            return ""
+        self._silences = 0
+        return "silent"
 
     def _take(self, event: Changed | Bookmark) -> None:
         self._contact_s = self._clock.monotonic()
+        self._silences = 0
         self._backoff.reset()  # only here: a list that works says nothing about the watch after it
         self._working()
         if isinstance(event, Bookmark):

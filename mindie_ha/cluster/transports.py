@@ -42,6 +42,10 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+class Silent(Unreachable):
+    """An open stream on which nothing came for too long."""
+
+
 class Transport(Protocol):
     """Carries one request, or opens one stream."""
 
@@ -136,7 +140,7 @@ async def bounded_lines(chunks: AsyncIterator[bytes], *, limit: int = 8 << 20) -
 
 
 async def within(delay_s: float, iterator: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """The same items; raises Unreachable once nothing came for `delay_s` (a half-open connection)."""
+    """The same items; raises Silent once nothing came for `delay_s` (a half-open connection)."""
     while True:
         try:
             async with asyncio.timeout(delay_s):
@@ -144,8 +148,8 @@ async def within(delay_s: float, iterator: AsyncIterator[bytes]) -> AsyncGenerat
         except StopAsyncIteration:
             return
         except TimeoutError as error:
-            raise Unreachable(f"nothing was received for {delay_s:g} s") from error
+            raise Silent(f"nothing was received for {delay_s:g} s") from error
         yield item
 
 
-__all__ = ["Reply", "Transport", "bounded_lines", "check", "error_of", "within"]
+__all__ = ["Reply", "Silent", "Transport", "bounded_lines", "check", "error_of", "within"]

@@ -150,15 +150,35 @@ async def test_case_119_a_watch_that_falls_silent_is_opened_anew_within_the_inac
     await settle(30)
     assert watcher.changes[-1] == ("changed", "a")
     assert watcher.times[-1] - begun_s < 22
-    assert watcher.metric("informer_breaks_total", source="pods", cause="Unreachable") == 1
+    assert watcher.metric("informer_breaks_total", source="pods", cause="Silent") == 1
 
 
 async def test_case_119_lists_are_taken_anew_from_time_to_time(cluster: Cluster) -> None:
     await cluster.pod("a")
     watcher = await Watcher(cluster, settings=ClusterSettings(relist_s=1000.0)).synced()
-    await settle(3000)
+    for number in range(50):  # a living cluster: bookmarks flow
+        await cluster.create("/api/v1/namespaces/mindie/configmaps", f"c{number}")
+        await settle(60)
     assert watcher.informer.lists in (2, 3)
     assert watcher.changes == [("added", "a")]
+
+
+async def test_case_119_where_no_watch_ever_brings_anything_lists_do(cluster: Cluster) -> None:
+    async def never() -> AsyncIterator[bytes]:
+        await asyncio.Event().wait()
+        yield b""
+
+    class Swallowing(Between):
+        async def handle(self, request: ApiRequest) -> ApiResponse:
+            if "watch" in request.query:
+                return ApiResponse(200, stream=never())
+            return await super().handle(request)
+
+    between = Swallowing(cluster.server)
+    watcher = await Watcher(cluster, settings=ClusterSettings(inactivity_s=20.0), exchange=between).synced()
+    await cluster.pod("a")
+    await settle(60)
+    assert watcher.names() == ["a"]
 
 
 async def test_case_121_a_missing_permission_names_verb_and_resource_and_does_not_spin(

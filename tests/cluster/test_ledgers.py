@@ -17,14 +17,14 @@ from mindie_ha.demo.links import ExchangeTransport
 from mindie_ha.kit.logs import silent_log
 from mindie_ha.model.errors import Conflict, LedgerUnreadable
 from mindie_ha.model.faults import Cause
-from mindie_ha.model.ids import ObjectKey, service_key
+from mindie_ha.model.ids import ObjectKey, node_key, service_key
 from mindie_ha.model.ledgers import Isolation, NodeLedger, ServiceLedger, WorkloadLedger
 from mindie_ha.model.recoveries import Intent, IntentKind, Phase, Recovery
 from mindie_ha.model.settings import ClusterSettings
 from mindie_ha.model.workloads import Workload
 from tests.cluster import facts
 from tests.cluster.conftest import Cluster, settle
-from tests.cluster.facts import make_store
+from tests.cluster.facts import Told, make_store
 
 pytestmark = pytest.mark.looptime
 
@@ -45,7 +45,8 @@ class Process:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.store: Store = make_store(clock=cluster.clock)
+        self.told = Told()
+        self.store: Store = make_store(clock=cluster.clock, listener=self.told)
         client = Client(ExchangeTransport(cluster.server))
         common: dict[str, Any] = {
             "client": client,
@@ -223,6 +224,18 @@ async def test_open_recoveries_are_named_as_isolations_name_them(cluster: Cluste
     assert process.store.fleet(now_s=NOW_S).open_recoveries == 1
     await process.ledgers.save_workload(with_epoch(workload, 4), workload=workload)
     assert process.store.open_recoveries() == frozenset()
+
+
+async def test_a_recovery_that_closes_wakes_the_nodes_that_it_wanted_isolated(cluster: Cluster) -> None:
+    await new_job(cluster)
+    await cluster.create("/api/v1/nodes", "n1")
+    process = await Process(cluster).watching()
+    workload = process.workload()
+    await process.ledgers.save_workload(recovering(workload), workload=workload)
+    await process.ledgers.save_node(NodeLedger(node="n1", isolations=(isolation("recovery:mindie/p0#4"),)))
+    process.told.calls.clear()
+    await process.ledgers.save_workload(with_epoch(workload, 4), workload=workload)
+    assert {scope for scopes, _ in process.told.calls for scope in scopes} == {SERVICE, node_key("n1")}
 
 
 async def test_what_an_unreadable_ledger_wanted_isolated_stays_wanted(cluster: Cluster) -> None:
