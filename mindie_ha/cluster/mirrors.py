@@ -70,6 +70,7 @@ class Mirror:
         finally:
             for wait in waits:
                 wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
         return {
             informer.source.name: informer.problem or "no answer yet"
             for informer in self.informers
