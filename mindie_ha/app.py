@@ -19,9 +19,10 @@ from aiohttp import web
 
 from mindie_ha.cluster.client import Client
 from mindie_ha.cluster.connections import KubernetesTransport, connect
-from mindie_ha.cluster.events import Events
+from mindie_ha.cluster.events import About, Events
 from mindie_ha.cluster.ledgers import Ledgers
 from mindie_ha.cluster.mirrors import Mirror
+from mindie_ha.cluster.problems import Problem
 from mindie_ha.cluster.store import Store
 from mindie_ha.cluster.transports import Transport
 from mindie_ha.cluster.writer import Writer
@@ -39,6 +40,7 @@ from mindie_ha.kit.logs import Log, make_log, silent_log
 from mindie_ha.kit.metrics import Metrics
 from mindie_ha.kit.queues import KeyedQueue
 from mindie_ha.kit.tasks import OnEnd, Supervisor
+from mindie_ha.model.decisions import Notice
 from mindie_ha.model.errors import MindieHaError, NotFound, SettingsError, Unreachable
 from mindie_ha.model.ids import ObjectKey, ScopeKey, node_key, service_key
 from mindie_ha.model.settings import Settings
@@ -46,7 +48,7 @@ from mindie_ha.policy.brakes import braked_since_s
 from mindie_ha.policy.isolations import plan_node
 from mindie_ha.policy.planner import plan
 from mindie_ha.web.api import Health, Sources, make_app
-from mindie_ha.web.reports import Reporter, ScopeReport
+from mindie_ha.web.reports import Overview, Reporter, ScopeReport
 
 SYNC_PATIENCE_S = 30.0  # between complaints about a cache that does not fill
 OBSERVE_TIMEOUT_S = 20.0
@@ -163,6 +165,7 @@ class App:
         )
         self.engine = self._engine(ledgers)
         self.recorder.listeners.append(self._spread)
+        core.store.refusals.listeners.append(self._problem)
 
     def _engine(self, ledgers: Ledgers) -> Engine:
         core = self.core
@@ -238,6 +241,16 @@ class App:
         )
         return make_app(sources, max_body_bytes=self.settings.http.max_body_bytes)
 
+    def _problem(self, problem: Problem) -> None:
+        """An object that cannot be understood: log, metric and Event; `status` asks for it."""
+        source = problem.source
+        if not problem.counted:
+            self.metrics.inputs_refused.labels(source.name).inc()
+            self.core.log.warning("object refused", object=str(problem.key), error=problem.text)
+        about = About(source.resource.api_version, source.resource.kind, problem.key, problem.uid)
+        message = f"{problem.key} is not understood: {problem.text}"
+        self._events.record(Notice("InputRefused", message, warning=True, key="refused"), about)
+
     def _spread(self, record: DecisionRecord) -> None:
         """One record, every sink."""
         to_log(record, self.core.log)
@@ -302,11 +315,11 @@ async def _look(settings: Settings, kubeconfig: Path | None) -> tuple[Core, Kube
     return core, transport
 
 
-async def observe(settings: Settings, *, kubeconfig: Path | None) -> list[ScopeReport]:
+async def observe(settings: Settings, *, kubeconfig: Path | None) -> Overview:
     """Look at the cluster once, without a running controller."""
     core, transport = await _look(settings, kubeconfig)
     try:
-        return core.reporter.all()
+        return core.reporter.overview()
     finally:
         await core.supervisor.close()
         await transport.close()

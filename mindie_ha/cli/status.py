@@ -21,27 +21,35 @@ def status(
     server: ServerOption = "", kubeconfig: KubeconfigOption = None, output: OutputOption = Format.TEXT
 ) -> None:
     """Show every service and job: state, recoveries, faults, table. Exits 1 if any is parked."""
-    services = run_async(gather(server, kubeconfig))
+    found = run_async(gather(server, kubeconfig))
+    services = found["services"]
     if output is not Format.TEXT:
-        print_document({"services": services}, output)
-    elif not services:
-        print_line("no service or job with MindIE labels was found")
+        print_document(found, output)
     else:
-        for service in services:
-            show_service(service)
+        show(services, found["problems"])
     if any(service["state"] == "parked" for service in services):
         raise typer.Exit(1)
 
 
-async def gather(server: str, kubeconfig: Path | None) -> list[dict[str, Any]]:
-    """Reports of all scopes as plain data."""
+async def gather(server: str, kubeconfig: Path | None) -> dict[str, Any]:
+    """Reports of all scopes, and the objects that cannot be understood, as plain data."""
     one_source(server, kubeconfig)
     if server:
         body, _ = await fetch(server, "/v1/services")
-        services: list[dict[str, Any]] = orjson.loads(body)["services"]
-        return services
-    reports = await observe(load_settings(), kubeconfig=kubeconfig)
-    return [report.model_dump(mode="json") for report in reports]
+        found: dict[str, Any] = orjson.loads(body)
+        return found
+    overview = await observe(load_settings(), kubeconfig=kubeconfig)
+    return overview.model_dump(mode="json")
+
+
+def show(services: list[dict[str, Any]], problems: list[dict[str, Any]]) -> None:
+    """Everything for people."""
+    for service in services:
+        show_service(service)
+    if not services:
+        print_line("no service or job with MindIE labels was found")
+    for each in problems:
+        print_line(f"not understood: {each['object']}: {each['problem']}")
 
 
 def show_service(service: dict[str, Any]) -> None:

@@ -29,8 +29,10 @@ from mindie_ha.model.errors import InputError, LedgerUnreadable
 from mindie_ha.model.ids import ObjectKey, ScopeKey, service_key
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
 from mindie_ha.model.nodes import DeviceReport
+from mindie_ha.model.ranktables import RanktableError
 from mindie_ha.model.recoveries import Frozen
 from mindie_ha.model.workloads import LABEL_JOB_ID, RingsConfig
+from mindie_ha.ranktable.hccl import parse_hccl
 
 FRESH_S = 300.0  # a report that only got newer wakes nobody, unless the last one was this old
 DEVICE_INFO_NAMESPACE = "kube-system"
@@ -171,6 +173,11 @@ class ConfigMaps:
     def _put_rings(self, item: SlimConfigMap, now_s: float) -> Touched:
         old = self.rings.get(item.key)
         text = item.data.get(convert.HCCL_KEY)
+        try:
+            if text:
+                parse_hccl(text)
+        except RanktableError as error:
+            self.problems[item.key] = str(error)
         same = old is not None and old.text == text
         new = convert.rings_config(item, changed_at_s=old.changed_at_s if same and old else now_s)
         if new == old:

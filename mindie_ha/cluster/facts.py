@@ -99,7 +99,7 @@ class Facts:
             self.by_job_id.add(workload.job_id, workload.uid)
         if workload.table_config_map:
             self.by_table_map.add(ObjectKey(workload.key.namespace, workload.table_config_map), workload.uid)
-        touched.scopes |= {workload.scope} | self.sharers(workload)
+        touched.scopes |= {workload.scope} | self.sharers(workload) | self.namesakes(workload)
         touched.urgent = workload.failed
         return touched
 
@@ -108,7 +108,7 @@ class Facts:
         workload = self.workloads.get(uid)
         if workload is None:
             return nothing()
-        sharers = self.sharers(workload)
+        sharers = self.sharers(workload) | self.namesakes(workload)
         del self.workloads[uid]
         if self.uid_of.get(workload.key) == uid:
             del self.uid_of[workload.key]
@@ -138,6 +138,11 @@ class Facts:
         """The scope of a workload, by its UID."""
         workload = self.workloads.get(uid)
         return {workload.scope} if workload is not None else set()
+
+    def namesakes(self, workload: Workload) -> set[ScopeKey]:
+        """The services, one per namespace, that carry the same jobID."""
+        scopes = {self.workloads[uid].scope for uid in self.by_job_id.of(workload.job_id)}
+        return {scope for scope in scopes if scope.kind is ScopeKind.SERVICE}
 
     def sharers(self, workload: Workload) -> set[ScopeKey]:
         """The services whose pods mount the same table ConfigMap."""

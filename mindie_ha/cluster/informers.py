@@ -70,6 +70,8 @@ class Informer:
         self._log = log.bind(source=source.name)
         self._metrics = metrics
         self._on_refused = on_refused
+        self._on_change = on_change
+        self._malformed: set[ObjectKey] = set()  # refused as they are now
         self._on_listed = on_listed
         self._backoff = Backoff(entropy=entropy, first_s=0.1, max_s=30.0)
         self._cache = Cache(source, on_change=on_change)
@@ -130,6 +132,8 @@ class Informer:
         self.lists += 1
         self._metrics.informer_lists.labels(self.source.name, cause).inc()
         self._cache.replace(found, kept=kept)
+        for key in self._malformed - kept:
+            self._readable(key)
         self._on_listed(self.source, version_number(page.resource_version))
         self.synced.set()
         return page.resource_version
@@ -192,6 +196,8 @@ class Informer:
         if event.refused is not None:
             self._refuse(event.key, event.refused)
             return
+        if event.key is not None:
+            self._readable(event.key)
         if event.new is None:
             self._cache.drop(event.key, uid=event.uid)
         else:
@@ -201,6 +207,14 @@ class Informer:
         self._metrics.inputs_refused.labels(self.source.name).inc()
         self._log.warning("object refused", object=str(key), error=str(error))
         self._on_refused(self.source, key, error)
+        if key is not None:
+            self._malformed.add(key)
+
+    def _readable(self, key: ObjectKey) -> None:
+        """A malformed object was corrected, or is gone; nobody may have known it before."""
+        if key in self._malformed:
+            self._malformed.discard(key)
+            self._on_change(self.source, key, None, None)
 
     def _working(self) -> None:
         if self.problem:

@@ -16,6 +16,7 @@ from mindie_ha.cluster.config_maps import ConfigMaps, LedgerEntry, Touched
 from mindie_ha.cluster.facts import Facts
 from mindie_ha.cluster.fleets import BrakedSince, Fleet
 from mindie_ha.cluster.indexes import Versions
+from mindie_ha.cluster.problems import Problem, Problems
 from mindie_ha.cluster.slim import (
     MODELS,
     SlimAscendJob,
@@ -63,7 +64,7 @@ class Store:
         self._fleet = Fleet(settings.brakes, braked_since=braked_since)
         self._versions: Versions[tuple[str, ObjectKey]] = Versions()
         self._facts = Facts(clock=clock, fleet=self._fleet)
-        self._refused: dict[tuple[str, ObjectKey], str] = {}
+        self.refusals = Problems()
         self._answered: dict[tuple[str, ObjectKey], SlimObject] = {}  # known from our own writes alone
 
     # -- what comes in -------------------------------------------------------------------------------
@@ -72,7 +73,7 @@ class Store:
         self, source: Source, key: ObjectKey, old: SlimObject | None, new: SlimObject | None
     ) -> None:
         """An informer's callback."""
-        self._refused.pop((source.name, key), None)
+        self.refusals.clear(source, key)
         item = new if new is not None else old
         if isinstance(item, SlimConfigMap) and SOURCE_OF_FAMILY.get(family_of(item)) is not source:
             if new is None or old is None or SOURCE_OF_FAMILY.get(family_of(old)) is not source:
@@ -86,7 +87,7 @@ class Store:
     def on_refused(self, source: Source, key: ObjectKey | None, error: InputError) -> None:
         """An informer could not read an object; what was known of it stays."""
         if key is not None:
-            self._refused[(source.name, key)] = str(error)
+            self.refusals.note(Problem(source, key, str(error), counted=True))
 
     def on_listed(self, source: Source, version: int) -> None:
         """A full list was applied: what only an answer of ours told of, and it does not show, is gone."""
@@ -114,7 +115,7 @@ class Store:
             case SlimPodGroup():
                 touched = self._facts.put_podgroup(convert.podgroup(item))
             case SlimConfigMap():
-                touched = self._maps.put(item, now_s=self._clock.wall())
+                touched = self._put_config_map(item)
             case _:
                 return frozenset()
         return self._tell(touched)
@@ -270,8 +271,7 @@ class Store:
 
     def problems(self) -> dict[str, str]:
         """Malformed objects and unreadable ledgers, for people: object -> what is wrong."""
-        refused = {f"{source} {key}": text for (source, key), text in self._refused.items()}
-        return refused | {f"configmap {key}": text for key, text in self._maps.problems.items()}
+        return self.refusals.all()
 
     def orphan_rings(self, scope: ScopeKey) -> tuple[RingsConfig, ...]:
         """Instance tables of a service whose AscendJob is gone."""
@@ -342,7 +342,17 @@ class Store:
             subscribers=subscribers,
             handed_to_all=handed_to_all,
             shared_with=tuple(str(key) for key in sorted(shared - {scope})),
+            namesakes=tuple(other.namespace for other in self.services_named(scope.name) if other != scope),
         )
+
+    def _put_config_map(self, item: SlimConfigMap) -> Touched:
+        touched = self._maps.put(item, now_s=self._clock.wall())
+        source, text = SOURCE_OF_FAMILY.get(family_of(item)), self._maps.problems.get(item.key)
+        if source is not None and text is None:
+            self.refusals.clear(source, item.key)
+        elif source is not None and text is not None:
+            self.refusals.note(Problem(source, item.key, text, uid=item.metadata.uid))
+        return touched
 
     def _owner_of(self, rings: RingsConfig) -> Workload | None:
         return self.workload(ObjectKey(rings.key.namespace, rings.key.name.removeprefix(RINGS_PREFIX)))

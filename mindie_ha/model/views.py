@@ -62,6 +62,7 @@ class TableView:
     subscribers: int = 0
     handed_to_all: bool = True  # nothing of the current generation is still owed
     shared_with: tuple[str, ...] = ()  # other services that name the same ConfigMap
+    namesakes: tuple[str, ...] = ()  # other namespaces with a service of the same jobID
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,8 +56,8 @@ def judge_instance(view: WorkloadView) -> InstanceState:
     try:
         table = parse_hccl(view.rings.text)
     except RanktableError as error:
-        where = f"{name} {error.where}"
-        return InstanceState(None, (Finding(Severity.REJECT, FindingCode.NOT_COMPLETED, where, error.what),))
+        code = FindingCode.UNREADABLE if view.rings.text else FindingCode.NOT_COMPLETED
+        return InstanceState(None, (Finding(Severity.REJECT, code, f"{name} {error.where}", error.what),))
     findings = check_instance(
         table,
         pods=[instance_pod(pod) for pod in view.pods],

@@ -161,6 +161,10 @@ def _remarks(view: ScopeView, wanted: Draft) -> tuple[Notice, ...]:
             message = f"{view.scope}: {name} is left out: {lasting[0].where}: {lasting[0].message}"
             key = f"left-out:{view.scope}:{name}:{lasting[0].code}"
             notices.append(Notice("InstanceLeftOut", message, warning=True, key=key))
+    if view.table is not None and view.table.namesakes:
+        others = ", ".join(view.table.namesakes)
+        message = f"{view.scope}: jobID {view.scope.name} is also used in {others}; give each service its own"
+        notices.append(Notice("SharedJobId", message, warning=True, key=f"job-id:{view.scope}:{others}"))
     for rings in view.orphan_rings:
         message = f"{rings.key}: its AscendJob is gone, the table is not used"
         notices.append(Notice("OrphanTable", message, warning=True, key=f"orphan:{rings.key}"))

@@ -132,8 +132,7 @@ async def _metrics(request: web.Request) -> web.Response:
 
 
 async def _services(request: web.Request) -> web.Response:
-    reports = request.app[SOURCES].reports
-    return json_response({"services": [each.model_dump(mode="json") for each in reports.all()]})
+    return json_response(request.app[SOURCES].reports.overview().model_dump(mode="json"))
 
 
 async def _service(request: web.Request) -> web.Response:

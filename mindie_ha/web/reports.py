@@ -108,6 +108,13 @@ class TableReport(Report):
     notices: tuple[str, ...]
 
 
+class ProblemReport(Report):
+    """One object in the cluster that cannot be understood."""
+
+    object: str
+    problem: str
+
+
 class ScopeReport(Report):
     """One service or job."""
 
@@ -117,6 +124,13 @@ class ScopeReport(Report):
     state: str
     workloads: tuple[WorkloadReport, ...]
     table: TableReport | None
+
+
+class Overview(Report):
+    """The whole cluster as we see it."""
+
+    services: tuple[ScopeReport, ...]
+    problems: tuple[ProblemReport, ...] = ()
 
 
 def report_scope(view: ScopeView, *, planner: Planner, settings: Settings, now_s: float) -> ScopeReport:
@@ -167,6 +181,15 @@ class Reporter:
         if view is None:
             return None
         return report_scope(view, planner=self._planner, settings=self._settings, now_s=now_s)
+
+    def problems(self) -> list[ProblemReport]:
+        """Every object that cannot be understood now, in order."""
+        found = sorted(self._store.problems().items())
+        return [ProblemReport(object=name, problem=text) for name, text in found]
+
+    def overview(self) -> Overview:
+        """Everything that `status` shows."""
+        return Overview(services=tuple(self.all()), problems=tuple(self.problems()))
 
     def all(self) -> list[ScopeReport]:
         """All of them, in order."""

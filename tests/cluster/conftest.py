@@ -125,6 +125,7 @@ class Watcher:
 
     def _change(self, source: Source, key: ObjectKey, old: SlimObject | None, new: SlimObject | None) -> None:
         word = "added" if old is None else "gone" if new is None else "changed"
+        word = "malformed no more" if old is None and new is None else word
         self.changes.append((word, key.name))
         self.times.append(asyncio.get_running_loop().time())
 

@@ -244,6 +244,20 @@ async def test_a_malformed_object_costs_only_itself_and_keeps_its_past(cluster: 
     assert watcher.metric("inputs_refused_total", source="pods") == 1
 
 
+async def test_a_malformed_object_that_nobody_knew_is_told_when_it_is_gone(cluster: Cluster) -> None:
+    watcher = Watcher(cluster, exchange=(between := Between(cluster.server)))
+    await watcher.synced()
+    meta = {"name": "bad", "namespace": "mindie", "uid": "u", "resourceVersion": "900"}
+    bad = orjson.dumps({"metadata": meta, "spec": {"containers": [None]}})
+    gone = orjson.dumps({"metadata": {**meta, "resourceVersion": "901"}})
+    added = b'{"type":"ADDED","object":' + bad + b"}\n"
+    between.canned.append(stream_of(added, b'{"type":"DELETED","object":' + gone + b"}\n"))
+    cluster.server.disturbances.cut_watches("pods")
+    await settle()
+    assert len(watcher.refused) == 1
+    assert watcher.changes == [("malformed no more", "bad")]
+
+
 async def test_a_pod_replaced_between_two_looks_is_told_as_gone_and_added(cluster: Cluster) -> None:
     await cluster.pod("a")
     watcher = await Watcher(cluster).synced()

@@ -133,7 +133,7 @@ async def test_a_refused_report_keeps_the_last_good_one_and_says_why() -> None:
     assert report is not None
     assert report.unhealthy == {"Ascend910-1"}
     assert report.stale_reason
-    assert "configmap kube-system/mindx-dl-deviceinfo-n1" in store.problems()
+    assert "ConfigMap kube-system/mindx-dl-deviceinfo-n1" in store.problems()
 
 
 async def test_a_device_report_in_a_strange_namespace_is_nobodys_word() -> None:
@@ -272,7 +272,7 @@ async def test_a_refused_object_is_named_until_it_is_sound_again() -> None:
     store = make_store()
     pod = facts.pod("a", "p0")
     store.on_refused(PODS, pod.key, InputError("field spec: bad", where="Pod mindie/a"))
-    assert "Pod mindie/a" in store.problems()["pods mindie/a"]
+    assert "Pod mindie/a" in store.problems()["Pod mindie/a"]
     store.on_change(PODS, pod.key, None, pod)
     assert store.problems() == {}
 

@@ -233,12 +233,13 @@ class Cluster:
         return found
 
     def table(self, job_id: str = "mindie-ms", *, namespace: str = NAMESPACE) -> Object:
-        """The service ledger as stored; generation 0 where there is none."""
+        """The service ledger as stored; generation 0 where there is none that can be read."""
         for config_map in self.all("ConfigMap", namespace):
             if config_map["metadata"]["name"].startswith("mindie-ha-service-"):
-                ledger: Object = json.loads(config_map["data"]["ledger.json"])
-                if ledger["job_id"] == job_id:
-                    return ledger
+                with suppress(ValueError, KeyError):
+                    ledger: Object = json.loads(config_map["data"]["ledger.json"])
+                    if ledger["job_id"] == job_id:
+                        return ledger
         return {"generation": 0, "ids": {}, "text": ""}
 
     def published(self, job_id: str = "mindie-ms", *, namespace: str = NAMESPACE) -> set[str]:
