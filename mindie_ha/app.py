@@ -53,6 +53,7 @@ from mindie_ha.web.reports import Overview, Reporter, ScopeReport
 
 SYNC_PATIENCE_S = 30.0  # between complaints about a cache that does not fill
 OBSERVE_TIMEOUT_S = 20.0
+FIRST_RETRY_S = 0.01  # a look that lost a race to another writer; doubles while it fails
 STALE_CONTACT_S = 300.0  # a source not heard for so long: we are blind, and say so by failing liveness
 
 
@@ -87,7 +88,9 @@ class Core:
         self.metrics = metrics
         self._filled = edges.filled
         self.supervisor = Supervisor(clock=edges.clock, entropy=edges.entropy, log=edges.log, metrics=metrics)
-        self.queue: KeyedQueue[ScopeKey] = KeyedQueue(clock=edges.clock, entropy=edges.entropy.child("queue"))
+        self.queue: KeyedQueue[ScopeKey] = KeyedQueue(
+            clock=edges.clock, entropy=edges.entropy.child("queue"), first_s=FIRST_RETRY_S
+        )
         self.client = Client(edges.transport, request_timeout_s=settings.cluster.request_timeout_s)
         self.store = Store(
             clock=edges.clock,
