@@ -55,7 +55,7 @@ def show(services: list[dict[str, Any]], problems: list[dict[str, Any]]) -> None
 def show_service(service: dict[str, Any]) -> None:
     """One service for people."""
     print_line(f"{service['kind']} {service['namespace']}/{service['name']}: {service['state']}")
-    columns = ("WORKLOAD", "ROLE", "STATE", "READY", "NODES", "RECOVERY", "PHASE SINCE", "CLOSED", "PAID")
+    columns = ("WORKLOAD", "ROLE", "STATE", "READY", "NODES", "RECOVERY", "BUDGET", "SINCE")
     print_table(columns, [workload_row(each) for each in service["workloads"]])
     for line in remarks(service):
         print_line(f"  {line}")
@@ -71,9 +71,12 @@ def workload_row(workload: dict[str, Any]) -> tuple[str, ...]:
     doing = f"#{recovery['epoch']} {recovery['rung']}/{recovery['phase']}" if recovery else "-"
     since = age(recovery["phase_since_s"]) if recovery else "-"
     nodes = ",".join(sorted({pod["node"] for pod in pods if pod["node"]}))
-    counts = (str(workload["recoveries_closed"]), str(workload["software_retries_spent"]))
+    closed = f"{workload['recoveries_closed']} closed"
+    budget = closed + (
+        f", {workload['software_retries_spent']} paid" if workload["software_retries_spent"] else ""
+    )
     ready_of_all = f"{ready}/{workload['replicas']}"
-    return (workload["name"], role, workload["state"], ready_of_all, nodes or "-", doing, since, *counts)
+    return (workload["name"], role, workload["state"], ready_of_all, nodes or "-", doing, budget, since)
 
 
 def remarks(service: dict[str, Any]) -> Iterator[str]:

@@ -31,6 +31,7 @@ TABLE_VOLUME = "global-ranktable"
 HCCL_KEY = "hccl.json"
 ANNOTATION_RANK = "hccl/rankIndex"
 ANNOTATION_REAL = "huawei.com/AscendReal"
+ANNOTATION_HEALTHY_STATUS = "NodeHealthyStatus"
 ANNOTATIONS_ASKED = (
     "huawei.com/Ascend910",
     "huawei.com/npu",
@@ -112,6 +113,7 @@ def node(item: SlimNode, *, not_ready_since_s: float | None = None) -> Node:
         taints=tuple(Taint(one.key, one.effect, one.value) for one in item.spec.taints),
         addresses=tuple(one.address for one in item.status.addresses if one.address),
         capacity_npu=_npus(item.status.capacity),
+        healthy_status=item.metadata.annotations.get(ANNOTATION_HEALTHY_STATUS, ""),
         resource_version=item.metadata.resource_version,
     )
 

@@ -1,39 +1,57 @@
 """The map `DeviceList`, as the device plugin and the fused list of ClusterD both write it.
 
-Keys are `<resource>` plus a suffix (`-Unhealthy`, `-NetworkUnhealthy`, `-Fault`), where the resource is
-`huawei.com/Ascend910` (910A, A2, A3) or `huawei.com/npu`; other resources follow the same form. Every
-value is a string: names joined by commas, or a JSON array inside a string for the fault list. An
-unreadable fault list means "no causes known", never "healthy": the unhealthy list stands by itself.
+Keys are `<resource>` plus a suffix (`-Unhealthy`, `-NetworkUnhealthy`, `-Recovering`, `-Fault`), where the
+resource is `huawei.com/Ascend910` (910A, A2, A3), `huawei.com/npu` (A5), `huawei.com/Ascend310P`, with or
+without `-V`, `-VPro`, `-IPro`, `huawei.com/Ascend310`, or a name of the cluster's own. Every value is a
+string: names joined by commas, or a JSON array inside a string for the fault list. An unreadable fault list
+means "no causes known", never "healthy": the unhealthy list stands by itself. Each fault object is split into
+its codes, because its own level is only a summary and may hide what has to be done.
 
-Source: fault input contract §1.2, §1.3, V12-V21.
+Source: fault input contract §1.2, §1.3, §4.1, V12-V21, V31; cases 033, 035.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mindie_ha.intake import bodies
+from mindie_ha.intake.code_tables import ChipCodes
+from mindie_ha.intake.stamps import to_seconds
 from mindie_ha.model.errors import InputError
+from mindie_ha.model.levels import Family, Level, parse_level
 
 UNHEALTHY = "-Unhealthy"
 NETWORK_UNHEALTHY = "-NetworkUnhealthy"
+RECOVERING = "-Recovering"
 FAULT = "-Fault"
 
 MAX_DEVICES = 1024
 MAX_CODES = 256
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{0,31}(-[0-9a-z]{1,16}){1,4}\Z")
+MAX_CODE = 64
+MANUAL_CODE = "ManuallySeparateNPU"  # stands for the empty code of a manual isolation
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._]{0,40}(-[0-9A-Za-z._]{1,24}){1,4}\Z")
+_VIRTUAL = re.compile(r"(?P<prefix>.+?)-[0-9]+c(?:\.[0-9A-Za-z.]+)?-[0-9]+-(?P<chip>[0-9]+)\Z")
+_SHARED = re.compile(r"(?P<prefix>.+?)-(?P<chip>[0-9]+)-[0-9]+\Z")
+_TIME_MAPS = ("fault_time_and_level_map", "fault_time_map")  # the second: older writers
+_LEVEL_KEYS = ("fault_handling", "fault_level", "large_model_fault_level")
+_FAMILIES = {
+    "CardUnhealthy": Family.CHIP,
+    "CardNetworkUnhealthy": Family.NETWORK,
+    "PublicFault": Family.PUBLIC,
+}
 
 
 @dataclass(frozen=True, slots=True)
-class ListedFault:
-    """One entry of the fault list. `network`: it concerns the link, not the chip."""
+class ListedCode:
+    """One code of one card; `code` is empty where none was told (a card listed for its neighbour)."""
 
-    device: str
-    level: str
-    codes: tuple[str, ...]
-    network: bool
+    device: str  # the physical card
+    code: str
+    level: Level
+    family: Family
+    told_at_s: float = 0.0
 
 
 def device_list(value: object, *, where: str) -> dict[str, str] | None:
@@ -53,20 +71,12 @@ def names(devices: Mapping[str, str], suffix: str, *, where: str) -> frozenset[s
     found: set[str] = set()
     for key, text in devices.items():
         if "/" in key and key.endswith(suffix):
-            found.update(_names(text, where=f"{where}.{key}"))
+            found.update(split_names(text, where=f"{where}.{key}"))
     return frozenset(found)
 
 
-def faults(devices: Mapping[str, str]) -> tuple[ListedFault, ...]:
-    """Every readable entry of the fault lists; what cannot be read is left out."""
-    found: list[ListedFault] = []
-    for key, text in sorted(devices.items()):
-        if "/" in key and key.endswith(FAULT):
-            found.extend(_faults(text))
-    return tuple(found)
-
-
-def _names(text: str, *, where: str) -> list[str]:
+def split_names(text: str, *, where: str) -> list[str]:
+    """Names joined by commas; blanks do not matter, a malformed name refuses the whole."""
     listed = [name.strip() for name in text.split(",") if name.strip()]
     if len(listed) > MAX_DEVICES:
         raise InputError(f"{len(listed)} devices are more than {MAX_DEVICES}", where=where)
@@ -76,29 +86,72 @@ def _names(text: str, *, where: str) -> list[str]:
     return listed
 
 
-def _faults(text: str) -> list[ListedFault]:
+def physical_name(name: str) -> str:
+    """The card that a name means: `Ascend910-2c-100-0` (virtual) and `Ascend910-0-3` (shared) are on
+    `Ascend910-0`; everything else is a card itself."""
+    match = _VIRTUAL.match(name) or _SHARED.match(name)
+    return f"{match['prefix']}-{match['chip']}" if match else name
+
+
+def listed_codes(devices: Mapping[str, str], *, tables: ChipCodes) -> tuple[ListedCode, ...]:
+    """Every readable code of the fault lists; what cannot be read is left out."""
+    found: list[ListedCode] = []
+    for key, text in sorted(devices.items()):
+        if "/" in key and key.endswith(FAULT):
+            for item in _objects(text):
+                found.extend(_codes(item, tables))
+    return tuple(dict.fromkeys(found))
+
+
+def _objects(text: str) -> list[dict[str, object]]:
+    if text in ("", "[]", "null"):
+        return []
     try:
         items = bodies.parse(text, where=FAULT)
     except InputError:
         return []
     if not isinstance(items, list):
         return []
-    return [fault for item in items[: 2 * MAX_DEVICES] if (fault := _fault(item)) is not None]
+    return [item for item in items[: 2 * MAX_DEVICES] if isinstance(item, dict)]
 
 
-def _fault(item: object) -> ListedFault | None:
-    if not isinstance(item, dict):
-        return None
+def _codes(item: Mapping[str, object], tables: ChipCodes) -> Iterator[ListedCode]:
     name = item.get("npu_name")
     if not isinstance(name, str) or not _NAME.match(name):
-        return None
-    level = item.get("fault_handling") or item.get("fault_level") or item.get("large_model_fault_level")
+        return
+    kind = item.get("fault_type")
+    family = _FAMILIES.get(kind, Family.CHIP) if isinstance(kind, str) else Family.CHIP
+    summary = next((text for key in _LEVEL_KEYS if isinstance(text := item.get(key), str) and text), "")
     text = item.get("fault_code")
-    codes = text.split(",") if isinstance(text, str) else []
-    kept = dict.fromkeys(code.strip().upper()[:32] for code in codes[:MAX_CODES] if code.strip())
-    return ListedFault(
-        device=name,
-        level=level[:64] if isinstance(level, str) else "",
-        codes=tuple(kept),
-        network=item.get("fault_type") == "CardNetworkUnhealthy",
-    )
+    codes = [code.strip().upper()[:MAX_CODE] for code in text.split(",")] if isinstance(text, str) else []
+    told = _time_map(item)
+    device = physical_name(name)
+    levels: set[Level] = set()
+    for code in dict.fromkeys(code for code in codes[:MAX_CODES] if code):
+        told_level, time_s = _told(told.get(code), summary)
+        level = told_level or _default(code, family, tables)
+        levels.add(level)
+        yield ListedCode(device, code, level, family, time_s)
+    level = parse_level(summary)
+    if level is Level.MANUALLY_SEPARATE and level not in levels:
+        yield ListedCode(device, MANUAL_CODE, level, family)
+    elif not levels and summary:
+        yield ListedCode(device, "", level, family)
+
+
+def _time_map(item: Mapping[str, object]) -> dict[str, object]:
+    value = next((found for key in _TIME_MAPS if isinstance(found := item.get(key), dict)), {})
+    return {str(code).strip().upper(): entry for code, entry in value.items()}
+
+
+def _told(entry: object, summary: str) -> tuple[Level | None, float]:
+    """Level and time of one code: its own, else the object's level; older maps hold the time alone."""
+    if not isinstance(entry, dict):
+        return (parse_level(summary) if summary else None), to_seconds(entry)
+    level = entry.get("fault_level")
+    text = level if level and isinstance(level, str) else summary
+    return (parse_level(text) if text else None), to_seconds(entry.get("fault_time"))
+
+
+def _default(code: str, family: Family, tables: ChipCodes) -> Level:
+    return tables.network_level(code) if family is Family.NETWORK else tables.level(code)

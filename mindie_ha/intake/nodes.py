@@ -7,9 +7,14 @@ a machine that merely paused. Source: design §5.3; fault input contract §5; ca
 
 from __future__ import annotations
 
-from mindie_ha.model.faults import Cause, Fault, FaultSource
+from dataclasses import replace
+
+from mindie_ha.model.faults import Cause, CodeFact, Fault, FaultSource
+from mindie_ha.model.levels import Family, Level
 from mindie_ha.model.nodes import Node
 from mindie_ha.model.settings import FaultSettings
+
+UNHEALTHY_MARK = "UnHealthy"
 
 
 def node_fault(node: Node, *, settings: FaultSettings, now_s: float) -> tuple[Fault | None, float | None]:
@@ -24,6 +29,19 @@ def node_fault(node: Node, *, settings: FaultSettings, now_s: float) -> tuple[Fa
     acts = now_s >= acts_at_s
     fault = _fault(node, Cause.NODE_NOT_READY, since_s=since_s, now_s=now_s, evidence=evidence, acts=acts)
     return fault, None if acts else acts_at_s
+
+
+def mark_fault(node: Node, *, now_s: float) -> Fault | None:
+    """The fault that annotation `NodeHealthyStatus` stands for; it stays until a person removes it.
+
+    Only the exact word counts: an annotation is free text, and a typing error must not empty a node.
+    """
+    if node.healthy_status != UNHEALTHY_MARK:
+        return None
+    evidence = f"Node annotation NodeHealthyStatus is {UNHEALTHY_MARK}; remove it once the node is well"
+    fault = _fault(node, Cause.NODE_MARKED, since_s=now_s, now_s=now_s, evidence=evidence)
+    fact = CodeFact("", Level.UNEXPLAINED, Family.NODE_MARK, listed=True, first_seen_s=now_s)
+    return replace(fault, details=(fact,))
 
 
 def _fault(

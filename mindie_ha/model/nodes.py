@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mindie_ha.model.faults import Fault, FaultSource
+
 TAINT_ISOLATED = "mindie-ha.io/isolated"
 
 
@@ -30,12 +32,13 @@ class Node:
     taints: tuple[Taint, ...] = ()
     addresses: tuple[str, ...] = ()
     capacity_npu: int = 0
+    healthy_status: str = ""  # annotation NodeHealthyStatus; sticky until a person removes it
     resource_version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceReport:
-    """The device plugin's word on one node: cards that are unhealthy now.
+    """The device plugin's word on one node: cards that are unhealthy now, listed so or by their codes.
 
     `stale_reason` says why the newest update was refused (the last good state is kept).
     """
@@ -43,7 +46,20 @@ class DeviceReport:
     node: str
     unhealthy: frozenset[str] = frozenset()
     network_unhealthy: frozenset[str] = frozenset()
-    updated_at_s: float = 0.0
+    resetting: frozenset[str] = frozenset()
+    updated_at_s: float = 0.0  # by the node's clock
+    advanced_at_s: float = field(default=0.0, compare=False)  # by ours: when we saw that time move
+    stale_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTrouble:
+    """What one source (switch, board) says about a node as a whole; no faults: it is well."""
+
+    node: str
+    source: FaultSource
+    faults: tuple[Fault, ...] = ()
+    updated_at_s: float = field(default=0.0, compare=False)
     stale_reason: str = ""
 
 

@@ -22,6 +22,8 @@ class NodeView:
 
     node: Node
     report: DeviceReport | None = None
+    troubles: tuple[Fault, ...] = ()  # of its switch and board, and by its annotations
+    unreported: str = ""  # why the newest device report is no report; a condition, not a fault
     listed: ListedDevices | None = None  # None: the scheduler's list does not show this node
     ledger: NodeLedger | None = None
     ledger_error: str = ""

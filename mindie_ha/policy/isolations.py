@@ -94,7 +94,8 @@ def _is_healed(isolation: Isolation, view: NodeView) -> bool:
     if isolation.until == "released":
         return False
     if not isolation.device:
-        return view.node.exists and view.node.ready
+        troubled = any(fault.cause == isolation.reason and fault.acts for fault in view.troubles)
+        return view.node.exists and view.node.ready and not troubled
     return view.report is not None and isolation.device not in view.report.unhealthy
 
 

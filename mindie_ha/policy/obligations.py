@@ -64,6 +64,8 @@ def _need(fault: Fault) -> Need | None:
     match fault.cause:
         case Cause.NODE_NOT_READY:
             return Need(fault.node, "", fault.cause, (), "healed")
+        case Cause.NODE_HARDWARE | Cause.SWITCH_UNHEALTHY | Cause.NODE_MARKED:
+            return Need(fault.node, "", fault.cause, fault.codes, "healed")
         case Cause.CHIP_UNHEALTHY:
             return Need(fault.node, fault.device, fault.cause, fault.codes, "listed")
         case _:

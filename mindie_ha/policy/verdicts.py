@@ -16,17 +16,29 @@ from mindie_ha.model.recoveries import Intent, IntentKind
 from mindie_ha.model.views import WorkloadView
 
 NODE_LOSS = frozenset({Cause.NODE_NOT_READY, Cause.NODE_GONE})
-HARDWARE = NODE_LOSS | {Cause.CHIP_UNHEALTHY}
+NODE_TROUBLE = frozenset({Cause.NODE_HARDWARE, Cause.NODE_MARKED, Cause.SWITCH_UNHEALTHY})
+HARDWARE = NODE_LOSS | NODE_TROUBLE | {Cause.CHIP_UNHEALTHY, Cause.CHIP_RESETTING}
 
 # Worst first: what is certainly broken explains what merely stopped.
 _RANK = {
-    Cause.CHIP_UNHEALTHY: 0,
-    Cause.NODE_GONE: 1,
-    Cause.NODE_NOT_READY: 2,
-    Cause.POD_EVICTED: 3,
-    Cause.MEMBER_REPLACED: 4,
-    Cause.POD_FAILED: 5,
-    Cause.CRASH_LOOP: 6,
+    cause: rank
+    for rank, cause in enumerate(
+        (
+            Cause.CHIP_UNHEALTHY,
+            Cause.NODE_GONE,
+            Cause.NODE_NOT_READY,
+            Cause.NODE_HARDWARE,
+            Cause.SWITCH_UNHEALTHY,
+            Cause.NODE_MARKED,
+            Cause.CHIP_RESETTING,
+            Cause.CHIP_FAULT_LISTED,  # acts only by the job's sub-health strategy
+            Cause.POD_EVICTED,
+            Cause.MEMBER_REPLACED,
+            Cause.POD_MARKED,
+            Cause.POD_FAILED,
+            Cause.CRASH_LOOP,
+        )
+    )
 }
 
 
@@ -59,7 +71,7 @@ class Verdict:
 
 def judge(view: WorkloadView) -> Verdict:
     """Sort the faults of `view`."""
-    ordered = sorted(view.faults, key=lambda fault: (_RANK.get(fault.cause, 9), fault.identity))
+    ordered = sorted(view.faults, key=lambda fault: (_RANK.get(fault.cause, len(_RANK)), fault.identity))
     return Verdict(
         acting=tuple(fault for fault in ordered if fault.acts),
         recorded=tuple(fault for fault in ordered if not fault.acts),
