@@ -34,6 +34,7 @@ from mindie_ha.engine.records import DecisionRecord, Recorder
 from mindie_ha.engine.sinks import AuditFile, count, to_log
 from mindie_ha.engine.tables import TableDesk
 from mindie_ha.engine.workers import Engine
+from mindie_ha.kit import heaps
 from mindie_ha.kit.clock import Clock, LoopClock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.logs import Log, make_log, silent_log
@@ -52,6 +53,7 @@ from mindie_ha.web.reports import Overview, Reporter, ScopeReport
 
 SYNC_PATIENCE_S = 30.0  # between complaints about a cache that does not fill
 OBSERVE_TIMEOUT_S = 20.0
+FIRST_RETRY_S = 0.01  # a look that lost a race to another writer; doubles while it fails
 STALE_CONTACT_S = 300.0  # a source not heard for so long: we are blind, and say so by failing liveness
 
 
@@ -65,6 +67,7 @@ class Edges:
     log: Log
     session: Callable[[], aiohttp.ClientSession] = aiohttp.ClientSession
     serve: bool = True  # False: no listening sockets, for simulations on virtual time
+    filled: Callable[[], None] = lambda: None  # called once the caches are filled
 
 
 class LeadsAlone:
@@ -83,8 +86,11 @@ class Core:
         self.entropy = edges.entropy
         self.log = edges.log
         self.metrics = metrics
+        self._filled = edges.filled
         self.supervisor = Supervisor(clock=edges.clock, entropy=edges.entropy, log=edges.log, metrics=metrics)
-        self.queue: KeyedQueue[ScopeKey] = KeyedQueue(clock=edges.clock, entropy=edges.entropy.child("queue"))
+        self.queue: KeyedQueue[ScopeKey] = KeyedQueue(
+            clock=edges.clock, entropy=edges.entropy.child("queue"), first_s=FIRST_RETRY_S
+        )
         self.client = Client(edges.transport, request_timeout_s=settings.cluster.request_timeout_s)
         self.store = Store(
             clock=edges.clock,
@@ -120,6 +126,7 @@ class Core:
         while missing := await self.mirror.wait_synced(timeout_s=SYNC_PATIENCE_S):
             for source, reason in missing.items():
                 self.log.warning("still waiting for the first list", source=source, reason=reason)
+        self._filled()
 
 
 class App:
@@ -285,7 +292,8 @@ async def serve(
     """Run the controller on a real cluster until SIGTERM or SIGINT."""
     log = make_log(sys.stderr, level=log_level)
     transport = await connect(str(kubeconfig) if kubeconfig else None)
-    edges = Edges(transport=transport, clock=LoopClock(), entropy=Entropy(), log=log)
+    heaps.relax()
+    edges = Edges(transport=transport, clock=LoopClock(), entropy=Entropy(), log=log, filled=heaps.freeze)
     try:
         app = App(settings, edges, audit_file=audit_file)
         task = asyncio.create_task(app.run(), name="app")

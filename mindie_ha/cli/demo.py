@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -48,6 +49,8 @@ def demo(
         raise InputError(f"must be above 0 and at most {MAX_SPEED:g}", where=f"--speed {speed:g}")
     check_address(serve)
     chosen = scenarios.load(scenario)
+    if serve:
+        check_free(serve)
     performance = run_async(perform(chosen, output=output, speed=speed, serve=serve))
     if not performance.verdict.ok:
         raise typer.Exit(1)
@@ -68,6 +71,16 @@ def check_address(address: str) -> None:
     _, colon, port = address.rpartition(":")
     if address and not (colon and port.isdecimal() and int(port) < 65536):
         raise InputError("not HOST:PORT", where=f"address {address}", advice="for example 127.0.0.1:8080")
+
+
+def check_free(address: str) -> None:
+    """Refuse an address that nobody can listen on, before anything is set up. Raises InputError."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_server((host.strip("[]"), int(port))):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot listen: {error.strerror or error}", where=f"--serve {address}") from None
 
 
 async def perform(scenario: Scenario, *, output: Format, speed: float, serve: str) -> Performance:

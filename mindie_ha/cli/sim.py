@@ -83,8 +83,8 @@ def how_to(plan: ClusterPlan, server: str) -> list[str]:
     kubectl = f"kubectl --kubeconfig {plan.kubeconfig}"
     return [
         f"{plan.nodes} {plan.model} servers run at {server}; kubeconfig: {plan.kubeconfig}; Ctrl-C ends",
-        f"  look        {kubectl} get nodes,pods -A",
-        f"  protect     mindie-ha run --kubeconfig {plan.kubeconfig}",
-        f"  break       {kubectl} annotate node node-0 sim.mindie-ha.io/faults='{fault}'",
-        f"  heal        {kubectl} annotate node node-0 sim.mindie-ha.io/faults-",
+        f"  look     {kubectl} get pods -A -o wide",
+        f"  protect  mindie-ha run --kubeconfig {plan.kubeconfig}",
+        f"  break    {kubectl} annotate node NODE sim.mindie-ha.io/faults='{fault}'",
+        f"  heal     {kubectl} annotate node NODE sim.mindie-ha.io/faults-",
     ]

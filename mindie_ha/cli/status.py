@@ -55,7 +55,7 @@ def show(services: list[dict[str, Any]], problems: list[dict[str, Any]]) -> None
 def show_service(service: dict[str, Any]) -> None:
     """One service for people."""
     print_line(f"{service['kind']} {service['namespace']}/{service['name']}: {service['state']}")
-    columns = ("WORKLOAD", "ROLE", "STATE", "READY", "NODES", "RECOVERY", "BUDGET", "SINCE")
+    columns = ("WORKLOAD", "ROLE", "STATE", "READY", "NODES", "RECOVERY", "PHASE SINCE", "CLOSED", "PAID")
     print_table(columns, [workload_row(each) for each in service["workloads"]])
     for line in remarks(service):
         print_line(f"  {line}")
@@ -71,12 +71,9 @@ def workload_row(workload: dict[str, Any]) -> tuple[str, ...]:
     doing = f"#{recovery['epoch']} {recovery['rung']}/{recovery['phase']}" if recovery else "-"
     since = age(recovery["phase_since_s"]) if recovery else "-"
     nodes = ",".join(sorted({pod["node"] for pod in pods if pod["node"]}))
-    closed = f"{workload['recoveries_closed']} closed"
-    budget = closed + (
-        f", {workload['software_retries_spent']} paid" if workload["software_retries_spent"] else ""
-    )
+    counts = (str(workload["recoveries_closed"]), str(workload["software_retries_spent"]))
     ready_of_all = f"{ready}/{workload['replicas']}"
-    return (workload["name"], role, workload["state"], ready_of_all, nodes or "-", doing, budget, since)
+    return (workload["name"], role, workload["state"], ready_of_all, nodes or "-", doing, since, *counts)
 
 
 def remarks(service: dict[str, Any]) -> Iterator[str]:

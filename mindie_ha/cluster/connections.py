@@ -4,6 +4,9 @@ Responses stay raw: the generated models of that library are slow and large. The
 connection is opened, not before (70 MB that no pure command needs). In a cluster the service account token
 is re-read each minute by the library; with a kubeconfig an answer of 401 makes the next request read the
 file again.
+
+The library's session asks the environment for proxies and a netrc before every request, each time in a
+thread; ours shares its connector, asks once, and saves a good part of each request.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import yaml
@@ -21,6 +25,7 @@ from mindie_ha.cluster.transports import Reply, check
 from mindie_ha.model.errors import ClusterError, Unreachable
 
 CONNECT_TIMEOUT_S = 10.0
+READ_BUFFER = 2 << 20  # a watch line holds a whole object: 1.5 MiB at most, by etcd's default
 POOL = 256  # connections: one per watch and per write in flight
 # The library looks into a parsed file without checking its shape.
 _MALFORMED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError)
@@ -35,6 +40,10 @@ class KubernetesTransport:
         self._kubeconfig = kubeconfig
         self._user_agent = user_agent
         self._reload = False
+        self._proxy = _proxy_of(api)
+        self._session = aiohttp.ClientSession(
+            connector=api.rest_client.pool_manager.connector, connector_owner=False, read_bufsize=READ_BUFFER
+        )
 
     async def request(
         self,
@@ -84,12 +93,8 @@ class KubernetesTransport:
 
     async def close(self) -> None:
         """Close every connection."""
+        await self._session.close()
         await self._api.close()
-
-    @property
-    def _session(self) -> aiohttp.ClientSession:
-        session: aiohttp.ClientSession = self._api.rest_client.pool_manager
-        return session
 
     def _url(self, path: str, query: Mapping[str, str] | None) -> str:
         url = f"{self._api.configuration.host.rstrip('/')}{path}"
@@ -105,8 +110,8 @@ class KubernetesTransport:
         rest = self._api.rest_client
         if rest.server_hostname:
             arguments["server_hostname"] = rest.server_hostname
-        if rest.proxy:
-            arguments["proxy"] = rest.proxy
+        if self._proxy:
+            arguments["proxy"] = self._proxy
         return arguments
 
     def _notice(self, status: int) -> None:
@@ -149,6 +154,14 @@ def _unusable(kubeconfig: str | None, error: Exception) -> ClusterError:
     where = f"kubeconfig {kubeconfig}" if kubeconfig else "service account of this pod"
     reason = " ".join(str(error).split())
     return ClusterError(f"{where} is not usable: {reason} (set --kubeconfig FILE)")
+
+
+def _proxy_of(api: Any) -> str | None:
+    """The proxy of the kubeconfig, else that of the environment (HTTPS_PROXY, NO_PROXY and their like)."""
+    if api.rest_client.proxy:
+        return str(api.rest_client.proxy)
+    server = urlsplit(api.configuration.host)
+    return None if proxy_bypass(server.netloc) else getproxies().get(server.scheme)
 
 
 async def _refusal(response: aiohttp.ClientResponse) -> Reply:

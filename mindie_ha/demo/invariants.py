@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from mindie_ha.demo.observations import IsolationSeen, NodeSeen, Observations
+from mindie_ha.demo.observations import IsolationSeen, NodeSeen, Observations, Write
 from mindie_ha.model.ranktables import Severity
 from mindie_ha.ranktable.reading import read_global
 from mindie_ha.sim.ms.loaders import load
@@ -21,12 +21,16 @@ CLUSTERS_OWN = "node.kubernetes.io/"
 
 def only_recorded_targets(seen: Observations) -> Iterator[str]:
     """Each of our deletions: the UID stood in the ledger before, and the attempt too."""
-    for uid in {
-        write.uid for write in seen.writes if _deletes_pod(write.verb, write.resource) and write.ours
-    }:
+    first: dict[str, Write] = {}
+    for write in seen.writes:
+        if write.verb == "delete" and write.resource == "pods" and write.code < 300:
+            first.setdefault(write.uid, write)
+        elif write.verb == "deletecollection" and write.ours:
+            yield "a whole collection was deleted"
+    for uid, write in first.items():
         pod = seen.pods.get(uid)
-        if pod is None or pod.deleted_version is None:
-            continue  # the delete was refused
+        if pod is None or pod.deleted_version is None or not write.ours:
+            continue  # where somebody else was first, our own delete changed nothing
         before = [
             each
             for each in seen.ledgers
@@ -36,8 +40,6 @@ def only_recorded_targets(seen: Observations) -> Iterator[str]:
             yield f"{pod.key} ({uid}) was deleted without being a recorded target"
         elif not (before[-1].recovery or {}).get("attempts"):
             yield f"{pod.key} ({uid}) was deleted before its attempt was recorded"
-    if any(write.verb == "deletecollection" and write.ours for write in seen.writes):
-        yield "a whole collection was deleted"
 
 
 def one_recovery_at_a_time(seen: Observations) -> Iterator[str]:
@@ -173,10 +175,6 @@ INVARIANTS: Mapping[str, Rule] = {
     "everything runs again": well_in_the_end,
     "everybody has the newest table": newest_table_everywhere,
 }
-
-
-def _deletes_pod(verb: str, resource: str) -> bool:
-    return verb == "delete" and resource == "pods"
 
 
 def _closed_epochs(body: Mapping[str, object]) -> set[int]:

@@ -27,7 +27,7 @@ from mindie_ha.web.reports import ScopeReport
 
 UP_S = 300.0  # of the cluster: a service that is not up by then never will be
 CALM_S = 5.0  # between the end and the watch for needless writes
-QUIET_S = 60.0
+QUIET_S = 45.0
 STATUS_S = 0.5
 LOOK_S = 0.5
 LOOK_REAL_S = 0.03  # looks are never more frequent than this, however fast the clock
@@ -92,11 +92,9 @@ class Play:
             )
         table = self._seen.tables[-1]
         groups = self._seen.groups_of(table.text)
-        self._story.milestone(
-            "up",
-            f"{sum(pod.ready for pod in self._seen.pods.values())} pods are ready, rank table generation"
-            f" {table.generation} with {len(groups)} instances is everywhere",
-        )
+        ready = sum(pod.ready for pod in self._seen.pods.values())
+        where = f"generation {table.generation} of the rank table is everywhere (instances: {len(groups)})"
+        self._story.milestone("up", f"{ready} pods are ready, {where}")
 
     # -- steps ---------------------------------------------------------------------------------------
 

@@ -106,6 +106,7 @@ class Story:
                 Text.assemble((f"phases of {_short(episode.workload)}: ", "bold"), _durations(episode))
             )
         self._console.print()
+        self._write(Text("judged by what was seen:", style="bold"))
         for check in verdict.checks:
             mark = Text("  kept    ", style="green") if check.kept else Text("  BROKEN  ", style="bold red")
             self._write(mark + Text(check.rule))
@@ -244,7 +245,7 @@ def _service(scenario: Scenario) -> str:
 
 def _pod_table(observations: seen.Observations) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("POD", "NODE BEFORE", "UID BEFORE", "NODE AFTER", "UID AFTER", ""):
+    for column in ("POD", "BEFORE", "AFTER", ""):
         table.add_column(column, no_wrap=True)
     for row in _rows(observations):
         table.add_row(*row, style="" if row[-1] != "kept" else "dim")
@@ -261,11 +262,12 @@ def _rows(observations: seen.Observations) -> Iterator[tuple[str, ...]]:
             change = "kept" if old.uid == new.uid else "replaced"
         else:
             change = "new" if new is not None else "gone"
-        yield (_short(key), *_place(old), *_place(new), change)
+        yield (_short(key), _place(old), _place(new), change)
 
 
-def _place(pod: seen.PodLife | None) -> tuple[str, str]:
-    return (pod.node or "-", pod.uid[:8]) if pod is not None else ("-", "-")
+def _place(pod: seen.PodLife | None) -> str:
+    """Where a pod stands, and the beginning of its UID."""
+    return f"{pod.node or 'no node'} {pod.uid[:8]}" if pod is not None else "-"
 
 
 def _durations(episode: Episode) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from mindie_ha.model.ranktables import (
     CONTROLLER_GROUP,
@@ -89,14 +90,20 @@ def _ms_group(group_id: int, pods: Iterable[MsPod]) -> Group:
 
 
 def _instance_group(group_id: int, instance: TableInstance) -> Group:
-    ordered = sorted(instance.table.servers, key=_server_order)
+    servers, super_pods = _content(instance.table)
     return Group(
         group_id=str(group_id),
-        servers=tuple(_server(server) for server in ordered),
-        server_count=str(len(ordered)),
+        servers=servers,
+        server_count=str(len(servers)),
         deploy_server=instance.deploy_server,
-        super_pods=_super_pods(ordered, instance.table.super_pods),
+        super_pods=super_pods,
     )
+
+
+@lru_cache(maxsize=1024)  # a service is looked at far more often than its tables change
+def _content(table: HcclTable) -> tuple[tuple[Server, ...], tuple[SuperPod, ...]]:
+    ordered = sorted(table.servers, key=_server_order)
+    return tuple(_server(server) for server in ordered), _super_pods(ordered, table.super_pods)
 
 
 def _server_order(server: HcclServer) -> tuple[int, str, str]:

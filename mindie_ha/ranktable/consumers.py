@@ -9,6 +9,7 @@ Source: motor contract §1.4.
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
 
 MIN_GROUPS = 2
 MAX_GROUPS = 98
@@ -29,6 +30,7 @@ HARDWARE_TYPES = ("800I A2(64G)", "800I A2(32G)")
 """Known to the heterogeneous mode: the first decodes, the second prefills."""
 
 
+@lru_cache(maxsize=1 << 16)  # the same cards are looked at again with every event
 def is_address(text: str) -> bool:
     """Whether `text` is an IPv4 or IPv6 address without scope, and not the all-zero one."""
     if "%" in text:

@@ -13,6 +13,8 @@ Source: rank table contract §2.1, §6.2, §6.3.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from mindie_ha.model.ranktables import COMPLETED, Device, HcclServer, HcclTable, RanktableError, SuperPod
 from mindie_ha.ranktable.documents import (
     Document,
@@ -36,6 +38,7 @@ def rings_config_name(job_name: str) -> str:
     return RINGS_CONFIG_PREFIX + job_name
 
 
+@lru_cache(maxsize=1024)  # a service is looked at far more often than its tables change
 def parse_hccl(text: str | None) -> HcclTable:
     """Read `text`; raises RanktableError and nothing else."""
     document = decode(text, max_bytes=MAX_HCCL_BYTES, name=HCCL_KEY)

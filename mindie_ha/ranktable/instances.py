@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from mindie_ha.model.ranktables import (
     COMPLETED,
@@ -52,16 +53,26 @@ def check_instance(
     if not table.completed:
         message = f"status is {show(table.status)}, not {COMPLETED!r}: the operator waits for pods or devices"
         return (*deploy, _reject(FindingCode.NOT_COMPLETED, "$.status", message))
+    version, content = _check_table(table)
     return (
         *deploy,
-        *_check_version(table),
+        *version,
         *_check_counts(table, replicas=replicas),
         *_check_members(table, pods=tuple(pod for pod in pods if pod.alive)),
+        *content,
+    )
+
+
+@lru_cache(maxsize=1024)  # a service is looked at far more often than its tables change
+def _check_table(table: HcclTable) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """What the table alone says: about its version, and about its content."""
+    content = (
         *_check_devices(table),
         *_check_ranks(table),
         *_check_cards(table),
         *_check_super_pods(table),
     )
+    return tuple(_check_version(table)), content
 
 
 def host_of(server: HcclServer) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from mindie_ha.cli.main import main
@@ -130,3 +133,32 @@ def test_sim_writes_its_kubeconfig_says_what_to_do_and_ends_on_sigterm(tmp_path:
     assert kubeconfig.exists()
     assert (process.returncode, errors) == (0, "")
     assert time.monotonic() - began_s < 10
+
+
+async def test_serve_goes_on_after_the_story_until_it_is_told_to_stop() -> None:
+    arguments = ("demo", "--scenario", "last-instance-lost", "--speed", "60", "--serve", "127.0.0.1:0")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-u", "-c", RUN, *arguments, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    async for line in process.stdout:
+        if b"HTTP API: " in line:
+            url = line.decode().partition("HTTP API: ")[2].split()[0]
+            break
+    async with aiohttp.ClientSession() as session, session.get(url) as answer:
+        services = await answer.json()
+    process.send_signal(signal.SIGINT)
+
+    assert [each["state"] for each in services["services"]] == ["ok"]
+    assert await asyncio.wait_for(process.wait(), 15) == 0
+
+
+def test_an_address_in_use_is_refused_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        code, out, err = called(monkeypatch, capsys, "demo", "--serve", address)
+
+    assert (code, out) == (2, "")
+    assert f"--serve {address}: cannot listen" in err

@@ -200,6 +200,14 @@ def test_a_deletion_by_somebody_else_is_not_ours() -> None:
     assert "only recorded targets were deleted" not in complaints(seen)
 
 
+def test_a_deletion_that_came_second_is_not_judged() -> None:
+    seen = a_good_run()
+    seen.writes.insert(0, replace(seen.writes[0], agent="volcano"))
+    seen.pods["p-old"].deleted_version = 109
+
+    assert complaints(seen) == {}
+
+
 HELD = EXPECT.model_copy(update={"held": Expect.model_validate(
     {"recoveries": [], "held": [{"instance": P0, "until": D0}]}
 ).held})  # fmt: skip

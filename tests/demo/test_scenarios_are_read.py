@@ -63,6 +63,16 @@ def test_a_file_of_a_user_may_bring_its_own_manifest(tmp_path: Path) -> None:
     assert [each["metadata"]["name"] for each in scenario.objects()] == ["a"]
 
 
+def test_the_example_of_the_documentation_can_be_played(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    example = page.partition("```yaml\n")[2].partition("```")[0]
+    scenario = scenarios.load(written(tmp_path, example))
+
+    assert scenario.objects()
+    assert [step for step in type(scenario.steps[0]).model_fields if f"`{step}:" not in page] == []
+    assert [each for each in type(scenario.expect).model_fields if f"`{each}" not in page] == ["status_said"]
+
+
 MISTAKES = {
     "an unknown key": ({**MINIMAL, "limits_s": 5}, "limits_s: no such key (did you mean limit_s?)"),
     "an unknown key inside": (

@@ -1,4 +1,4 @@
-"""Child: the least that could do the job. Watch the same ConfigMaps; when the marked one changes delete a pod.
+"""Child: the least that could do the job. Watch the same ConfigMaps; on a change of one delete a pod.
 
 No cache, no decision, no memory, no isolation: one JSON decode and one request. What the product needs
 beyond this is what it costs.

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mindie_ha.app import Core, Edges
 from mindie_ha.cluster.connections import connect
+from mindie_ha.kit import heaps
 from mindie_ha.kit.clock import LoopClock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.logs import silent_log
@@ -58,7 +59,10 @@ async def measure(*, size: Size, runs: int, directory: Path, progress: Callable[
 
 async def _one(kubeconfig: Path, found: Startup) -> None:
     transport = await connect(str(kubeconfig))
-    edges = Edges(transport=transport, clock=LoopClock(), entropy=Entropy(1), log=silent_log())
+    heaps.relax()  # as `serve` does
+    edges = Edges(
+        transport=transport, clock=LoopClock(), entropy=Entropy(1), log=silent_log(), filled=heaps.freeze
+    )
     core = Core(Settings(), edges, metrics=Metrics())
     gaps: list[float] = []
     ticker = asyncio.create_task(_tick(gaps))

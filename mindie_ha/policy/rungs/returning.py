@@ -49,8 +49,10 @@ def place(look: Look, recovery: Recovery, scope: Scope) -> Progress:
             changes={"replacements": replacements_of(pods)},
         )
     refused = [pod for pod in homeless if pod.unschedulable]
-    if not refused:
-        return Progress(sentence=f"{len(homeless)} of {len(pods)} pods wait for a node")
+    believed_at_s = recovery.phase_since_s + look.settings.phases.capacity_patience_s
+    if not refused or look.now_s < believed_at_s:  # a gang is refused once before all its pods are there
+        sentence = f"{len(homeless)} of {len(pods)} pods wait for a node"
+        return Progress(sentence=sentence, wake_at_s=believed_at_s if refused else None)
     return Progress(
         sentence=f"{refused[0].key.name} finds no node: {refused[0].unschedulable}",
         condition=WAITING_FOR_CAPACITY,

@@ -94,6 +94,7 @@ class Kubelets(Actor):
         self._runs: dict[str, PodRun] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._asked: set[str] = set()  # pods whose present container start was offered to the programs
+        self._unmounted: set[str] = set()  # pods whose missing volume was told
         self._ending: dict[str, tuple[asyncio.Task[None], float]] = {}
         self._node_ips: dict[str, str] = {}
         self._beats: dict[str, float] = {}
@@ -162,6 +163,7 @@ class Kubelets(Actor):
     def _drop_gone(self, alive: set[str]) -> None:
         for uid in [uid for uid in self._runs if uid not in alive]:
             self._stop(uid)
+            self._unmounted.discard(uid)
             self._addresses.release(self._runs.pop(uid).ip)
 
     async def _sync(self, pod: Object) -> None:
@@ -170,12 +172,16 @@ class Kubelets(Actor):
         if run is None:
             return
         uid = uid_of(pod)
-        mounted = not missing_volumes(pod, self._lookup(pod))
+        missing = missing_volumes(pod, self._lookup(pod))
+        if missing and uid not in self._unmounted:
+            self._unmounted.add(uid)
+            message = f'MountVolume.SetUp failed: configmap "{missing[0]}" not found'
+            await self.event("Pod", pod, reason="FailedMount", message=message)
         if not self._has_ended(uid):
             # The next program may need the same address, and a pod is gone only when its process is.
             run.wait_s = STOP_DEADLINE_S
             return
-        act = advance(run, pod, now_s=self.clock.monotonic(), wall_s=self.clock.wall(), mounted=mounted)
+        act = advance(run, pod, now_s=self.clock.monotonic(), wall_s=self.clock.wall(), mounted=not missing)
         if act is Act.CONFIRM:
             await self.api.delete("Pod", name_of(pod), namespace_of(pod), grace_s=0, uid=uid)
             run.confirmed = True

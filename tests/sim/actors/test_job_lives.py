@@ -129,6 +129,17 @@ async def test_o21_a_missing_config_map_is_not_created() -> None:
         assert s.world.cache.get("ConfigMap", "rings-config-p0", NAMESPACE) is None
 
 
+async def test_a_pod_that_mounts_a_missing_table_says_so() -> None:
+    volume = {"name": "ascend-910-config", "configMap": {"name": "rings-config-absent"}}
+    async with stage() as s:
+        await s.apply(*instance("p0", spec={"volumes": [volume]}))
+        await s.clock.sleep(30)
+        events, _ = await s.world.api.list("Event", NAMESPACE)
+        told = [event for event in events if event["reason"] == "FailedMount"]
+        assert [event["involvedObject"]["name"] for event in told] == ["p0-master-0"]
+        assert '"rings-config-absent" not found' in told[0]["message"]
+
+
 @pytest.mark.parametrize(("code", "again"), [(137, True), (1, False)], ids=["O14-137", "O14-1"])
 async def test_exit_code_policy(code: int, again: bool) -> None:
     async with stage() as s:
