@@ -18,6 +18,7 @@ from typing import Protocol
 from mindie_ha.cluster.ledgers import Ledgers
 from mindie_ha.cluster.store import Store
 from mindie_ha.engine.executor import Executor
+from mindie_ha.engine.imaginations import Imagined
 from mindie_ha.engine.records import Recorder
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.logs import Log
@@ -90,6 +91,7 @@ class Reconciler:
         self._node_planner = node_planner
         self._settings = settings
         self._clock = clock
+        self._imagined = Imagined()
 
     async def reconcile(self, scope: ScopeKey) -> Look:
         """Look once. Raises nothing that the world can cause; a bug is contained by the caller."""
@@ -101,8 +103,11 @@ class Reconciler:
         )
         if view is None:
             self._recorder.forget(scope)
+            self._imagined.forget(scope)
             await self._tables.forget(scope)
             return Look()
+        if self._settings.dry_run:
+            view = self._imagined.over(view)
         plan = self._planner(view, self._settings, self._clock.wall())
         before = {each.workload.key: each for each in view.workloads}
         steps = [self._workload(scope, before[each.workload], each) for each in plan.decisions]
@@ -118,8 +123,9 @@ class Reconciler:
     async def _workload(self, scope: ScopeKey, view: WorkloadView, decision: Decision) -> Look:
         changed = decision.ledger != view.ledger
         if self._settings.dry_run:
+            self._imagined.keep(view.workload.uid, decision.ledger)
             self._record(scope, view, decision)
-            return Look()
+            return Look(progressed=changed)
         if changed:
             try:
                 await self._ledgers.save_workload(decision.ledger, workload=view.workload)
@@ -143,14 +149,17 @@ class Reconciler:
     async def _table(self, scope: ScopeKey, view: ScopeView, decision: TableDecision) -> Look:
         assert view.table is not None  # noqa: S101 - narrowed by the caller
         changed = decision.ledger != view.table.ledger
-        if changed and not self._settings.dry_run:
+        if self._settings.dry_run:
+            self._imagined.keep_table(scope, decision.ledger)
+            self._recorder.table(scope, decision, at_s=self._clock.wall())
+            return Look(progressed=changed)
+        if changed:
             try:
                 await self._ledgers.save_service(decision.ledger)
             except MindieHaError as error:
                 return self._not_recorded(f"table of {scope}", error)
         self._recorder.table(scope, decision, at_s=self._clock.wall())
-        if not self._settings.dry_run:
-            await self._tables.publish(scope, decision)
+        await self._tables.publish(scope, decision)
         return Look(progressed=changed)
 
     async def _node(self, scope: ScopeKey) -> Look:

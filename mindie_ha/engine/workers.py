@@ -18,6 +18,7 @@ from mindie_ha.kit.tasks import Supervisor
 from mindie_ha.model.ids import ScopeKey
 
 WORKERS = 8
+MIN_WAKE_S = 0.01  # a time that is already over must not make a loop
 
 
 class Engine:
@@ -64,10 +65,10 @@ class Engine:
     def _follow_up(self, scope: ScopeKey, look: Look | None) -> None:
         if look is None or look.failed:
             self._queue.retry(scope)
-            return
-        self._queue.forget(scope)
-        if look.progressed:
-            self._queue.add(scope, urgent=True)
-        if look.wake_at_s is not None:
-            delay_s = max(0.0, look.wake_at_s - self._clock.wall())
+        else:
+            self._queue.forget(scope)
+            if look.progressed:
+                self._queue.add(scope, urgent=True)
+        if look is not None and look.wake_at_s is not None:  # others of the scope may wait for a time
+            delay_s = max(MIN_WAKE_S, look.wake_at_s - self._clock.wall())
             self._queue.add_at(scope, self._clock.monotonic() + delay_s)
