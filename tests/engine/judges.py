@@ -88,12 +88,19 @@ class Judge:
         body = _body(request)
         code = response.status if response else 0
         self.writes.append(Write(self.server.core.clock.wall(), request.method, request.path, body, code))
-        if request.method != "DELETE" or code >= 300 or code == 0:
+        if request.method != "DELETE" or not (0 < code < 300 or self._is_dying(request, body)):
             return
         uid, grace_s = body["preconditions"]["uid"], body.get("gracePeriodSeconds")
-        if uid in self.deleted and self.deleted[uid] == grace_s:
+        if 0 < code < 300 and uid in self.deleted and self.deleted[uid] == grace_s:
             self._wrong(f"pod {request.path} (uid {uid}) was deleted twice")
         self.deleted[uid] = grace_s
+
+    def _is_dying(self, request: ApiRequest, body: Object) -> bool:
+        """Whether a deletion took effect, whatever was answered."""
+        namespace, _, name = request.path.split("/namespaces/")[-1].split("/")
+        pod = self._get("Pod", namespace, name) or {"metadata": {}}
+        meta = pod["metadata"]
+        return meta.get("uid") != body["preconditions"]["uid"] or "deletionTimestamp" in meta
 
     def _deleting(self, namespace: str, name: str, body: Object) -> None:
         uid = body.get("preconditions", {}).get("uid")
