@@ -33,6 +33,7 @@ class PhaseSettings(Section):
     stop_grace_s: float = Field(900.0, gt=0, description="grace: force after this long")
     gone_s: float = Field(60.0, gt=0, description="force: old pods still there by then go to the next rung")
     recreate_s: float = Field(30.0, gt=0, description="owner has not re-created the pods by then")
+    capacity_patience_s: float = Field(5.0, ge=0, description="no place for so long is WaitingForCapacity")
     table_s: float = Field(60.0, gt=0, description="instance table not complete by then")
     settle_s: float = Field(30.0, gt=0, description="this long without a new fault closes the recovery")
     startup_s: float = Field(1800.0, gt=0, description="replacement must be ready within")
