@@ -17,6 +17,7 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
+from mindie_ha.channels.http_push import open_session
 from mindie_ha.cluster.client import Client
 from mindie_ha.cluster.connections import KubernetesTransport, connect
 from mindie_ha.cluster.events import About, Events
@@ -65,7 +66,7 @@ class Edges:
     clock: Clock
     entropy: Entropy
     log: Log
-    session: Callable[[], aiohttp.ClientSession] = aiohttp.ClientSession
+    session: Callable[[], aiohttp.ClientSession] = open_session
     serve: bool = True  # False: no listening sockets, for simulations on virtual time
     filled: Callable[[], None] = lambda: None  # called once the caches are filled
 

@@ -88,6 +88,8 @@ def remarks(service: dict[str, Any]) -> Iterator[str]:
             yield f"{name}: {recovery['summary']}"
             if recovery["condition"]:
                 yield f"{recovery['condition']}: {name}: {recovery['condition_message']}"
+        if workload["state"] in ("parked", "faulty") and not workload["notices"]:
+            yield f"{name}: {workload['sentence']}"
         for notice in workload["notices"]:
             yield f"{name}: {notice}"
     yield from table_remarks(service["table"])

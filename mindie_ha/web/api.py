@@ -148,7 +148,7 @@ async def _service(request: web.Request) -> web.Response:
 async def _ranktable(request: web.Request) -> web.Response:
     tables = request.app[SOURCES].tables
     service = ServiceRef(request.match_info["namespace"], request.match_info["name"])
-    known = request.headers.get("If-None-Match", "").strip().strip('"')
+    known = _known_digest(request)
     try:
         wait_s = min(float(request.query.get("wait", "0")), MAX_WAIT_S)
     except ValueError:
@@ -194,7 +194,14 @@ async def _decisions(request: web.Request) -> web.Response:
             400, "limit is not a whole number", where=request.path_qs, advice="for example ?limit=50"
         )
     records = list(request.app[SOURCES].recorder.recent(subject=request.query.get("subject", "")))
-    return json_response({"decisions": [as_json(record) for record in records[-max(0, limit) :]]})
+    newest = records[-limit:] if limit > 0 else []
+    return json_response({"decisions": [as_json(record) for record in newest]})
+
+
+def _known_digest(request: web.Request) -> str:
+    """The first entity tag of If-None-Match; proxies may have made it a weak one."""
+    first = request.headers.get("If-None-Match", "").split(",")[0].strip()
+    return first.removeprefix("W/").strip('"')
 
 
 def _no_service(namespace: str, name: str) -> web.Response:

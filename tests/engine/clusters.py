@@ -22,7 +22,7 @@ from mindie_ha.engine.records import DecisionRecord
 from mindie_ha.kit.clock import LoopClock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.logs import make_log
-from mindie_ha.model.settings import PhaseSettings, Settings
+from mindie_ha.model.settings import GrpcSettings, HttpSettings, PhaseSettings, Settings, TableSettings
 from mindie_ha.sim.actors.clusterds import ClusterdSettings
 from mindie_ha.sim.actors.machines import a2_nodes
 from mindie_ha.sim.client import ApiClient
@@ -93,10 +93,13 @@ class Run:
 class Cluster:
     """See the module."""
 
-    def __init__(self, *, nodes: int, seed: int, lag_s: tuple[float, float]) -> None:
+    def __init__(
+        self, *, nodes: int, seed: int, lag_s: tuple[float, float], speed: float, serve: bool
+    ) -> None:
         if not _DOCUMENTS:
             _DOCUMENTS.append(Documents())  # read once: the descriptions of all kinds never change
-        self.clock = LoopClock(wall_origin_s=1_800_000_000)
+        self.serve = serve
+        self.clock = LoopClock(wall_origin_s=1_800_000_000, speed=speed)
         self.entropy = Entropy(seed)
         self.server = ApiServer(clock=self.clock, entropy=self.entropy.child("api"), documents=_DOCUMENTS[0])
         self.api = ApiClient(self.server)
@@ -135,7 +138,7 @@ class Cluster:
                 clock=self.clock,
                 entropy=self.entropy.child(f"app-{len(self.runs)}"),
                 log=make_log(log, as_json=True),
-                serve=False,
+                serve=self.serve,
             ),
         )
         run = Run(app, door, asyncio.create_task(app.run()), log)
@@ -342,10 +345,15 @@ async def cluster(
     lag_s: tuple[float, float] = (0.0, 5.0),
     settings: Settings | None = None,
     start: bool = True,
+    speed: float = 1.0,
+    serve: bool = False,
     service: Iterable[Object] | None = None,
 ) -> AsyncIterator[Cluster]:
-    """A cluster with one service that serves, and (unless `start` is False) the controller on it."""
-    made = Cluster(nodes=nodes, seed=seed, lag_s=lag_s)
+    """A cluster with one service that serves, and (unless `start` is False) the controller on it.
+
+    `serve`: with its sockets; then on a real loop, with a clock that is `speed` times as fast.
+    """
+    made = Cluster(nodes=nodes, seed=seed, lag_s=lag_s, speed=speed, serve=serve)
     tasks = [asyncio.create_task(made.server.run()), asyncio.create_task(made.world.run())]
     try:
         await made.world.ready()
@@ -384,6 +392,17 @@ def small_service(
 def quick(**phases: float) -> Settings:
     """Settings whose recoveries settle in 5 s."""
     return Settings(phases=PhaseSettings(**{"settle_s": 5.0, **phases}))
+
+
+def listening(*, push_targets: tuple[str, ...] = ()) -> Settings:
+    """Quick settings for a controller that serves on free ports of this machine."""
+    return quick().model_copy(
+        update={
+            "http": HttpSettings(listen="127.0.0.1:0"),
+            "grpc": GrpcSettings(listen="127.0.0.1:0"),
+            "table": TableSettings(push_targets=push_targets),
+        }
+    )
 
 
 def metric(app: App, name: str, **labels: str) -> float:

@@ -1,0 +1,116 @@
+"""`status`, `ranktable show|diff` and `version`: what they print and how they exit."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from mindie_ha import __version__
+from mindie_ha.cli.main import main
+from tests.engine.clusters import CHIP, NAMESPACE, Cluster, cluster, listening
+
+P0, D0 = "mindie-server-p0", "mindie-server-d0"
+
+
+def call(*arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of one command."""
+    out, err, before = io.StringIO(), io.StringIO(), sys.argv
+    sys.argv = ["mindie-ha", *arguments]
+    try:
+        with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            main()
+    finally:
+        sys.argv = before
+    code = ended.value.code
+    assert isinstance(code, int)
+    return code, out.getvalue(), err.getvalue()
+
+
+async def ask(c: Cluster, *arguments: str) -> tuple[int, str, str]:
+    """The same, asking a running controller."""
+    return await asyncio.to_thread(call, *arguments, "--server", f"http://127.0.0.1:{c.app.http_port}")
+
+
+def test_version() -> None:
+    assert call("version") == (0, f"mindie-ha {__version__}\n", "")
+    code, out, _ = call("version", "-o", "json")
+    assert (code, json.loads(out)["version"]) == (0, __version__)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        pytest.param(("status", "--server", "nonsense"), 2, "not an http:// or https:// URL", id="url"),
+        pytest.param(("status", "--server", "http://127.0.0.1:1"), 1, "does not answer", id="nobody"),
+        pytest.param(
+            ("status", "--server", "http://h", "--kubeconfig", "f"), 2, "give one of", id="two-sources"
+        ),
+        pytest.param(("ranktable", "show", "nowhere"), 2, "neither a file nor NAMESPACE/JOBID", id="name"),
+        pytest.param(("status", "-o", "xml"), 2, "xml", id="format"),
+        pytest.param(("frobnicate",), 2, "No such command", id="command"),
+    ],
+)
+def test_a_mistake_is_one_line_and_an_exit_code(
+    arguments: tuple[str, ...], code: int, complaint: str
+) -> None:
+    ended, out, err = call(*arguments)
+    assert (ended, out) == (code, "")
+    assert complaint in err
+    assert err.count("\n") == 1
+
+
+async def test_status_tells_how_everything_is_and_what_cannot_be_understood() -> None:
+    async with cluster(settings=listening(), speed=20.0, serve=True) as c:
+        code, out, err = await ask(c, "status")
+        assert (code, err) == (0, "")
+        assert "service mindie/mindie-ms: ok" in out
+        assert all(name in out for name in (P0, D0, "mindie-ms-controller", "table: generation 1"))
+        data = {"data": {"hccl.json": "{"}}
+        await c.api.patch("ConfigMap", f"rings-config-{P0}", NAMESPACE, data)
+        await c.until(lambda: c.events("InputRefused"), "seen")
+        code, out, _ = await ask(c, "status")
+        assert f"not understood: ConfigMap mindie/rings-config-{P0}" in out
+        assert f"left out of the table: {P0}" in out
+        code, out, _ = await ask(c, "status", "-o", "json")
+        found = json.loads(out)
+        assert [one["object"] for one in found["problems"]] == [f"ConfigMap mindie/rings-config-{P0}"]
+        await c.fail_job(D0)
+        await c.until(lambda: c.state(D0) == "parked", "parked")
+        code, out, _ = await ask(c, "status")
+        assert code == 1
+        assert "OwnerGaveUp" in out
+
+
+async def test_ranktable_show_and_diff_read_services_and_files(tmp_path: Path) -> None:
+    async with cluster(settings=listening(), speed=20.0, serve=True) as c:
+        code, out, err = await ask(c, "ranktable", "show", "mindie/mindie-ms")
+        assert (code, err) == (0, "")
+        assert all(ip in out for ip in c.published_ips())
+        code, out, _ = await ask(c, "ranktable", "show", "mindie/mindie-ms", "-o", "json")
+        assert json.loads(out)["table"] == json.loads(c.table()["text"])
+        before = tmp_path / "before.json"
+        before.write_text(c.table()["text"])
+        code, out, _ = await ask(c, "ranktable", "diff", str(before), "mindie/mindie-ms")
+        assert (code, out) == (0, "no difference\n")
+        await c.world.set_faults(c.node_of(f"{P0}-master-0"), [CHIP])
+        await c.until(lambda: c.published() == {D0}, "withdrawn")
+        code, out, _ = await ask(c, "ranktable", "diff", str(before), "mindie/mindie-ms")
+        assert code == 1
+        assert out.startswith("- group ")
+        code, out, err = await ask(c, "ranktable", "show", "mindie/nobody")
+        assert (code, out) == (1, "")
+        assert "no table was published for mindie/nobody" in err
+
+
+def test_a_table_that_would_be_refused_is_shown_and_exits_1(tmp_path: Path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text('{"version": "1.0", "status": "completed", "server_group_list": []}')
+    code, out, _ = call("ranktable", "show", str(path))
+    assert code == 1
+    assert "reject" in out
