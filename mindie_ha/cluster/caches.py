@@ -6,13 +6,15 @@ was missed: it is told first. A full list tells deletions before additions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from types import MappingProxyType
 from typing import Protocol
 
 from mindie_ha.cluster.slim import SlimObject
 from mindie_ha.cluster.sources import Source
 from mindie_ha.model.ids import ObjectKey
+
+SLICE = 100  # some 5 ms
 
 
 class OnChange(Protocol):
@@ -59,12 +61,22 @@ class Cache:
             del self._objects[key]
             self._on_change(self._source, key, old, None)
 
-    def replace(self, found: Mapping[ObjectKey, SlimObject], *, kept: Set[ObjectKey] = frozenset()) -> None:
-        """A full list; objects of `kept` are there but malformed, and keep their past."""
-        for key in [key for key in self._objects if key not in found and key not in kept]:
+    def replacing(
+        self, found: Mapping[ObjectKey, SlimObject], *, kept: Set[ObjectKey] = frozenset()
+    ) -> Iterator[None]:
+        """Take a full list; objects of `kept` are there but malformed, and keep their past.
+
+        Pauses after each `SLICE` changes, so that a long list need not stop everything else.
+        """
+        gone = [key for key in self._objects if key not in found and key not in kept]
+        for number, key in enumerate(gone, start=1):
             self.drop(key)
-        for item in found.values():
+            if number % SLICE == 0:
+                yield
+        for number, item in enumerate(found.values(), start=1):
             self.put(item)
+            if number % SLICE == 0:
+                yield
 
 
 __all__ = ["Cache", "OnChange"]

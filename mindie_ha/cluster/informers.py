@@ -131,7 +131,8 @@ class Informer:
         self._listed_s = self._clock.monotonic()
         self.lists += 1
         self._metrics.informer_lists.labels(self.source.name, cause).inc()
-        self._cache.replace(found, kept=kept)
+        for _ in self._cache.replacing(found, kept=kept):
+            await asyncio.sleep(0)
         for key in self._malformed - kept:
             self._readable(key)
         self._on_listed(self.source, version_number(page.resource_version))

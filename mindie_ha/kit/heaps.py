@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import gc
 
-THRESHOLDS = (10_000, 20, 20)  # young objects as before by share, the old generation after 4 million
+FILLING = (100_000, 50, 20)  # almost nothing that comes in is garbage
+RUNNING = (10_000, 20, 20)  # the old generation after 4 million objects more
 
 
 def relax() -> None:
-    """Before caches fill: leave what is imported alone, and collect less often."""
-    gc.set_threshold(*THRESHOLDS)
+    """Before caches fill: leave what is imported alone, and collect rarely."""
+    gc.set_threshold(*FILLING)
     gc.freeze()
 
 
 def freeze() -> None:
-    """After caches filled: what stands now is not walked any more."""
+    """After caches filled: what stands now is not walked any more; collect as usual, only less often."""
     gc.freeze()
+    gc.set_threshold(*RUNNING)
 
 
-__all__ = ["THRESHOLDS", "freeze", "relax"]
+__all__ = ["freeze", "relax"]

@@ -97,7 +97,7 @@ class Heard:
     def list(self, world: World) -> None:
         for source in (PODS, NODES):
             found = {key[1]: item for key, (of, item) in world.now.items() if of is source}
-            self.caches[source.name].replace(found)
+            tuple(self.caches[source.name].replacing(found))
             self.store.on_listed(source, world.version)
 
 
