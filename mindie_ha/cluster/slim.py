@@ -343,7 +343,7 @@ def slim(item: object, model: type[SlimT], *, kind: str) -> SlimT:
     try:
         return model.model_validate(item)
     except ValidationError:  # `null` is absent for the API; only where it stands do we pay for that
-        stripped = _without_nulls(item)
+        stripped = _stripped(item, kind=kind)
     try:
         return model.model_validate(stripped)
     except ValidationError as error:
@@ -357,8 +357,18 @@ def slim(item: object, model: type[SlimT], *, kind: str) -> SlimT:
         ) from error
 
 
+def _stripped(item: object, *, kind: str) -> object:
+    """`item` without nulls. orjson bounds the depth at 1024, which is more than Python's own stack takes."""
+    try:
+        return _without_nulls(item)
+    except RecursionError:
+        raise InputError(
+            "is nested too deeply", where=f"{kind} {raw_key(item)}", advice="the object is ignored"
+        ) from None
+
+
 def _without_nulls(value: object) -> object:
-    """The same without keys whose value is null; orjson has bounded the depth."""
+    """The same without keys whose value is null."""
     if isinstance(value, dict):
         return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, list):

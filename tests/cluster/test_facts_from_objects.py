@@ -208,6 +208,16 @@ def test_one_malformed_item_costs_only_itself() -> None:
     assert page.resource_version == "9"
 
 
+def test_an_item_nested_deeper_than_our_stack_costs_only_itself() -> None:
+    deep = b'{"a":' * 1000 + b"null" + b"}" * 1000
+    bad = b'{"metadata":{"name":"b","namespace":"mindie"},"spec":{"replicaSpecs":null,"runPolicy":%s}}' % deep
+    page = Page(
+        b'{"items":[%s,%s]}' % (orjson.dumps({"metadata": META}), bad), SlimAscendJob, kind="AscendJob"
+    )
+    assert [item.key.name for item in page.objects] == ["a"]
+    assert [key for key, _ in page.refused] == [ObjectKey("mindie", "b")]
+
+
 @pytest.mark.parametrize("items", [None, {}, 3], ids=["null", "object", "number"])
 def test_a_list_without_items_is_empty(items: object) -> None:
     assert Page(orjson.dumps({"items": items}), SlimPod, kind="Pod").objects == []
