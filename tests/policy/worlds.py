@@ -390,6 +390,9 @@ class World:
         assert after.epoch >= before.epoch
         assert after.software_retries_spent >= before.software_retries_spent
         recovery = after.recovery
+        if recovery is not None and recovery.deadline_s is not None and self.now_s < recovery.deadline_s:
+            assert decision.wake_at_s is not None, "nobody looks when the deadline has come"
+            assert decision.wake_at_s <= recovery.deadline_s
         for action in decision.actions:
             if isinstance(action, DeletePod):
                 assert recovery is not None

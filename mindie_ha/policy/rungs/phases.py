@@ -156,7 +156,7 @@ def step(look: Look, recovery: Recovery, scope: Scope) -> StepResult:
     rule = TRANSITIONS.get(recovery.phase)
     if rule is None:
         waits = Progress(sentence=f"phase {recovery.phase} is unknown to this version, nothing is done")
-        return _wait(recovery, waits, condition="UnknownPhase")
+        return _wait(look, recovery, waits, condition="UnknownPhase")
     progress = rule.check(look, recovery, scope)
     recovery = updated(recovery, **progress.changes)
     if progress.failed:
@@ -164,7 +164,7 @@ def step(look: Look, recovery: Recovery, scope: Scope) -> StepResult:
     if progress.leave:
         return _leave(look, recovery, rule, progress)
     if progress.patient or recovery.deadline_s is None or look.now_s < recovery.deadline_s:
-        return _wait(recovery, progress, condition=progress.condition)
+        return _wait(look, recovery, progress, condition=progress.condition)
     return _overdue(look, recovery, rule, progress)
 
 
@@ -188,15 +188,16 @@ def _overdue(look: Look, recovery: Recovery, rule: PhaseRule, progress: Progress
             return StepResult(recovery, reason, result=Failed(reason))
         case Overdue.CONDITION:
             condition = progress.condition or rule.condition
-            return _wait(recovery, progress, condition=condition)
+            return _wait(look, recovery, progress, condition=condition)
         case Overdue.OWN:
-            return _wait(recovery, progress, condition=progress.condition)
+            return _wait(look, recovery, progress, condition=progress.condition)
 
 
-def _wait(recovery: Recovery, progress: Progress, *, condition: str) -> StepResult:
+def _wait(look: Look, recovery: Recovery, progress: Progress, *, condition: str) -> StepResult:
     message = progress.condition_message if progress.condition else ""
     recovery = updated(recovery, condition=condition, condition_message=message)
-    times = [progress.wake_at_s, recovery.deadline_s if not condition else None]
+    ahead = recovery.deadline_s is not None and look.now_s < recovery.deadline_s
+    times = [progress.wake_at_s, recovery.deadline_s if ahead else None]
     return StepResult(
         recovery,
         progress.sentence,
