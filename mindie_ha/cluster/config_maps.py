@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from mindie_ha.cluster import convert, documents
 from mindie_ha.cluster.indexes import Index
 from mindie_ha.cluster.listings import Listings
+from mindie_ha.cluster.public_reports import EMPTY, PublicReports
 from mindie_ha.cluster.retries import RETRIES_KEY, Retries, job_of, parse_retries
 from mindie_ha.cluster.slim import SlimConfigMap
 from mindie_ha.cluster.sources import (
@@ -23,12 +24,14 @@ from mindie_ha.cluster.sources import (
     Family,
     family_of,
 )
+from mindie_ha.cluster.touches import Touched, nothing
 from mindie_ha.intake import device_info, listed_devices
 from mindie_ha.intake.device_info import DeviceInfo
 from mindie_ha.model.errors import InputError, LedgerUnreadable
 from mindie_ha.model.ids import ObjectKey, ScopeKey, service_key
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
 from mindie_ha.model.nodes import DeviceReport
+from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.ranktables import RanktableError
 from mindie_ha.model.recoveries import Frozen
 from mindie_ha.model.workloads import LABEL_JOB_ID, RingsConfig
@@ -37,6 +40,7 @@ from mindie_ha.ranktable.hccl import parse_hccl
 FRESH_S = 300.0  # a report that only got newer wakes nobody, unless the last one was this old
 DEVICE_INFO_NAMESPACE = "kube-system"
 CLUSTER_INFO_NAMESPACE = "mindx-dl"
+LABEL_OF_PUBLIC = "public-faults"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +56,12 @@ class LedgerEntry:
     annotations: Mapping[str, str]
 
 
-@dataclass(slots=True)
-class Touched:
-    """What one change concerns."""
-
-    scopes: set[ScopeKey]
-    nodes: set[str]
-    urgent: bool = False
-    jobs: frozenset[ObjectKey] = frozenset()  # workloads by namespace and name
-
-
 class ConfigMaps:
     """Tables of parsed ConfigMaps; `put` and `drop` say what a change touches."""
 
     def __init__(self) -> None:
         self.listings = Listings()
+        self.public = PublicReports()
         self.devices: dict[str, DeviceInfo] = {}  # by node: the report to believe, and its faults
         self.rings: dict[ObjectKey, RingsConfig] = {}
         self.rings_by_service: Index[ScopeKey, ObjectKey] = Index()
@@ -81,7 +76,17 @@ class ConfigMaps:
     def put(self, item: SlimConfigMap, *, now_s: float) -> Touched:
         """A ConfigMap as it is now."""
         self.problems.pop(item.key, None)
-        match family_of(item):
+        family = family_of(item)
+        return self.public.put(item) if family is Family.PUBLIC else self._put(family, item, now_s)
+
+    def drop(self, item: SlimConfigMap, *, now_s: float) -> Touched:
+        """A ConfigMap was deleted."""
+        self.problems.pop(item.key, None)
+        family = family_of(item)
+        return self.public.drop(item.key) if family is Family.PUBLIC else self._drop(family, item, now_s)
+
+    def _put(self, family: Family, item: SlimConfigMap, now_s: float) -> Touched:
+        match family:
             case Family.DEVICE_INFO if item.key.namespace == DEVICE_INFO_NAMESPACE:
                 return self._put_report(item, now_s)
             case Family.CLUSTER_INFO if item.key.namespace == CLUSTER_INFO_NAMESPACE:
@@ -95,10 +100,8 @@ class ConfigMaps:
             case _:
                 return nothing()
 
-    def drop(self, item: SlimConfigMap, *, now_s: float) -> Touched:
-        """A ConfigMap was deleted."""
-        self.problems.pop(item.key, None)
-        match family_of(item):
+    def _drop(self, family: Family, item: SlimConfigMap, now_s: float) -> Touched:
+        match family:
             case Family.DEVICE_INFO if item.key.namespace == DEVICE_INFO_NAMESPACE:
                 node = item.key.name.removeprefix(DEVICE_INFO_PREFIX)
                 known = self.devices.pop(node, None)
@@ -108,9 +111,7 @@ class ConfigMaps:
             case Family.RINGS:
                 return self._drop_rings(item.key)
             case Family.LEDGER:
-                entry = self.ledgers.pop(item.key, None)
-                self._remember(entry, None)
-                return self._ledger_touch(entry) if entry else nothing()
+                return self._drop_ledger(item.key)
             case Family.RETRIES:
                 self.retries_map = None
                 return self._replace_retries({})
@@ -208,6 +209,15 @@ class ConfigMaps:
             self.problems[item.key] = entry.error
         return self._ledger_touch(entry)
 
+    def _drop_ledger(self, key: ObjectKey) -> Touched:
+        entry = self.ledgers.pop(key, None)
+        self._remember(entry, None)
+        if entry is None:
+            return nothing()
+        if entry.label == LABEL_OF_PUBLIC:  # deleted by a person: everything public is forgotten
+            return self.public.remember(EMPTY)
+        return self._ledger_touch(entry)
+
     def _remember(self, old: LedgerEntry | None, new: LedgerEntry | None) -> None:
         for entry in (old, new):
             if entry is None:
@@ -231,6 +241,8 @@ class ConfigMaps:
 
     def _ledger_touch(self, entry: LedgerEntry) -> Touched:
         ledger = entry.ledger
+        if isinstance(ledger, PublicFaultLedger):
+            return self.public.remember(ledger)
         if isinstance(ledger, ServiceLedger):
             return Touched({service_key(ledger.namespace, ledger.job_id)}, set())
         if isinstance(ledger, NodeLedger):
@@ -282,11 +294,6 @@ def _job_of(rings: ObjectKey) -> ObjectKey:
     return ObjectKey(rings.namespace, rings.name.removeprefix(RINGS_PREFIX))
 
 
-def nothing() -> Touched:
-    """A change that concerns nobody."""
-    return Touched(set(), set())
-
-
 def _ledger_entry(item: SlimConfigMap) -> LedgerEntry:
     known = documents.kind_of(item)
     ledger, error = None, ""
@@ -309,4 +316,4 @@ def _ledger_entry(item: SlimConfigMap) -> LedgerEntry:
     )
 
 
-__all__ = ["ConfigMaps", "LedgerEntry", "Touched", "nothing"]
+__all__ = ["ConfigMaps", "LedgerEntry"]

@@ -16,6 +16,7 @@ from mindie_ha.cluster.writer import Writer, Written
 from mindie_ha.model.errors import LedgerUnreadable
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
+from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.recoveries import Frozen
 from mindie_ha.model.workloads import Workload
 
@@ -23,7 +24,7 @@ OWNER_API_VERSIONS = {"AscendJob": ASCEND_JOB.api_version}
 
 
 class Ledgers:
-    """Writes the three kinds of ledgers; `namespace` is ours."""
+    """Writes the four kinds of ledgers; `namespace` is ours."""
 
     def __init__(self, *, store: Store, writer: Writer, namespace: str) -> None:
         self._store = store
@@ -63,6 +64,17 @@ class Ledgers:
             annotations={documents.ANNOTATION_NODE: ledger.node},
             owner=owner,
             limit=documents.MAX_BYTES,
+        )
+
+    async def save_public(self, ledger: PublicFaultLedger) -> Written:
+        """Write all public faults; nobody repeats a report that was lost."""
+        return await self._save(
+            documents.public_ledger_key(self._namespace),
+            ledger,
+            label="public-faults",
+            annotations={},
+            owner=None,
+            limit=documents.MAX_PUBLIC_BYTES,
         )
 
     async def _save(

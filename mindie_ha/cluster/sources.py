@@ -1,6 +1,6 @@
 """What we watch: one `Source` per informer.
 
-ConfigMaps come from four selections, because nobody should have to read every ConfigMap of a cluster. An
+ConfigMaps come from five selections, because nobody should have to read every ConfigMap of a cluster. An
 object may match two of them; which one it counts for is decided by its name and labels (`family_of`), so that
 leaving one selection never removes what another still shows.
 
@@ -24,6 +24,7 @@ from mindie_ha.cluster.slim import (
 )
 
 LABEL_LEDGER = "mindie-ha.io/ledger"
+LABEL_PUBLIC = "mc-consumer-publicfault"
 RETRIES_NAMESPACE = "volcano-system"
 RETRIES_NAME = "vcjob-fault-npu-cm"
 DEVICE_INFO_PREFIX = "mindx-dl-deviceinfo-"
@@ -58,7 +59,9 @@ RETRIES = Source(
     Selection(namespace=RETRIES_NAMESPACE, fields=f"metadata.name={RETRIES_NAME}"),
 )
 
-SOURCES = (NODES, PODS, JOBS, POD_GROUPS, REPORTS, LISTED, LEDGERS, RETRIES)
+PUBLIC = Source("configmaps-public", CONFIG_MAP, SlimConfigMap, Selection(labels=f"{LABEL_PUBLIC}=true"))
+
+SOURCES = (NODES, PODS, JOBS, POD_GROUPS, REPORTS, LISTED, LEDGERS, RETRIES, PUBLIC)
 
 
 class Family(StrEnum):
@@ -69,6 +72,7 @@ class Family(StrEnum):
     CLUSTER_INFO = "cluster-info"
     LEDGER = "ledger"
     RETRIES = "retries"
+    PUBLIC = "public"
     OTHER = "other"
 
 
@@ -78,7 +82,15 @@ SOURCE_OF_FAMILY = {
     Family.CLUSTER_INFO: LISTED,
     Family.LEDGER: LEDGERS,
     Family.RETRIES: RETRIES,
+    Family.PUBLIC: PUBLIC,
 }
+
+
+_PREFIXES = (
+    (RINGS_PREFIX, Family.RINGS),
+    (DEVICE_INFO_PREFIX, Family.DEVICE_INFO),
+    (CLUSTER_INFO_PREFIX, Family.CLUSTER_INFO),
+)
 
 
 def family_of(config_map: SlimObject) -> Family:
@@ -88,12 +100,11 @@ def family_of(config_map: SlimObject) -> Family:
         return Family.LEDGER
     if key.namespace == RETRIES_NAMESPACE and key.name == RETRIES_NAME:
         return Family.RETRIES
-    if key.name.startswith(RINGS_PREFIX):
-        return Family.RINGS
-    if key.name.startswith(DEVICE_INFO_PREFIX):
-        return Family.DEVICE_INFO
-    if key.name.startswith(CLUSTER_INFO_PREFIX):
-        return Family.CLUSTER_INFO
+    for prefix, family in _PREFIXES:
+        if key.name.startswith(prefix):
+            return family
+    if config_map.metadata.labels.get(LABEL_PUBLIC) == "true":
+        return Family.PUBLIC
     return Family.OTHER
 
 
@@ -102,11 +113,13 @@ __all__ = [
     "DEVICE_INFO_PREFIX",
     "JOBS",
     "LABEL_LEDGER",
+    "LABEL_PUBLIC",
     "LEDGERS",
     "LISTED",
     "NODES",
     "PODS",
     "POD_GROUPS",
+    "PUBLIC",
     "REPORTS",
     "RETRIES",
     "RETRIES_NAME",

@@ -8,15 +8,16 @@ One event loop; nothing here awaits or raises for hostile input.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from mindie_ha.cluster import convert, documents
-from mindie_ha.cluster.config_maps import ConfigMaps, LedgerEntry, Touched
+from mindie_ha.cluster.config_maps import ConfigMaps, LedgerEntry
 from mindie_ha.cluster.facts import Facts
 from mindie_ha.cluster.fleets import BrakedSince, Fleet
 from mindie_ha.cluster.indexes import Versions
 from mindie_ha.cluster.problems import Problem, Problems
+from mindie_ha.cluster.public_reports import PublicReport
 from mindie_ha.cluster.slim import (
     MODELS,
     SlimAscendJob,
@@ -29,13 +30,17 @@ from mindie_ha.cluster.slim import (
     slim,
 )
 from mindie_ha.cluster.sources import RINGS_PREFIX, SOURCE_OF_FAMILY, SOURCES, Source, family_of
+from mindie_ha.cluster.touches import Touched
 from mindie_ha.intake.collect import collect
+from mindie_ha.intake.public_faults import faults_on
 from mindie_ha.kit.clock import Clock
 from mindie_ha.model.errors import InputError
+from mindie_ha.model.faults import Fault
 from mindie_ha.model.ids import ObjectKey, ScopeKey, ScopeKind, node_key
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
 from mindie_ha.model.nodes import Node
 from mindie_ha.model.pods import Pod
+from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.recoveries import Frozen
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import FleetView, NodeView, ScopeView, TableView, WorkloadView
@@ -196,7 +201,33 @@ class Store:
             listed=self._maps.listings.of(name, now_s=now_s),
             ledger=ledger,
             ledger_error=error,
+            publicly_bad=frozenset(fault.device for fault in self._public_faults(name, now_s) if fault.acts),
         )
+
+    def card_faults(self, node: str, *, now_s: float) -> tuple[Fault, ...]:
+        """What is wrong with the cards of a node, told by the device plugin or by public faults."""
+        info = self._maps.devices.get(node)
+        return (*(info.faults if info is not None else ()), *self._public_faults(node, now_s))
+
+    def reported_nodes(self) -> frozenset[str]:
+        """The nodes on whose cards somebody reports."""
+        return frozenset(self._maps.devices) | self._maps.public.nodes()
+
+    def public_ledger(self) -> PublicFaultLedger:
+        """All public faults; an unreadable ledger leaves those that were known."""
+        return self._maps.public.ledger
+
+    def public_report(self, key: ObjectKey) -> PublicReport | None:
+        """The message in a ConfigMap that reports public faults."""
+        return self._maps.public.report(key)
+
+    def assume_public(self, ledger: PublicFaultLedger) -> None:
+        """Take `ledger` for the one that stands: where nothing may be written, memory has to do."""
+        self._tell(self._maps.public.remember(ledger))
+
+    def serials(self) -> Mapping[str, str]:
+        """Nodes by serial number."""
+        return self._facts.by_serial
 
     def fleet(self, *, now_s: float) -> FleetView:
         """The summary of all nodes."""
@@ -214,6 +245,10 @@ class Store:
     def workload(self, key: ObjectKey) -> Workload | None:
         """A workload by namespace and name."""
         return self._facts.workloads.get(self._facts.uid_of.get(key, ""))
+
+    def workload_of_uid(self, uid: str) -> Workload | None:
+        """A workload by its UID."""
+        return self._facts.workloads.get(uid)
 
     def pod(self, key: ObjectKey) -> Pod | None:
         """A pod by namespace and name."""
@@ -296,9 +331,7 @@ class Store:
             workload=workload,
             pods=pods,
             nodes=nodes,
-            device_faults={
-                name: self._maps.devices[name].faults for name in nodes if name in self._maps.devices
-            },
+            device_faults={name: self.card_faults(name, now_s=now_s) for name in nodes},
             ledger=ledger,
             settings=self._settings,
             now_s=now_s,
@@ -315,6 +348,15 @@ class Store:
             retry_times_ours=retries is None or retries.ours,
         )
         return view, nodes, collected.wake_at_s
+
+    def _public_faults(self, node: str, now_s: float) -> tuple[Fault, ...]:
+        records = self._maps.public.on(node)
+        if not records:
+            return ()
+        held = (device for pod in self.pods_on(node) for device in pod.devices)
+        prefix = next((name.partition("-")[0] for name in held), "Ascend910")
+        suspect_after_s = self._settings.faults.public_suspect_after_s
+        return faults_on(records, device_prefix=prefix, now_s=now_s, suspect_after_s=suspect_after_s)
 
     def _workload_ledger(self, workload: Workload) -> tuple[WorkloadLedger, str]:
         fresh = WorkloadLedger(workload=f"{workload.kind}/{workload.key}", workload_uid=workload.uid)

@@ -25,6 +25,7 @@ class NodeView:
     troubles: tuple[Fault, ...] = ()  # of its switch and board, and by its annotations
     unreported: str = ""  # why the newest device report is no report; a condition, not a fault
     listed: ListedDevices | None = None  # None: the scheduler's list does not show this node
+    publicly_bad: frozenset[str] = frozenset()  # cards that acting public faults name
     ledger: NodeLedger | None = None
     ledger_error: str = ""
 
