@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from mindie_ha.cluster.ledgers import Ledgers
 from mindie_ha.cluster.store import Store
 from mindie_ha.engine.executor import Executor
 from mindie_ha.engine.imaginations import Imagined
+from mindie_ha.engine.looks import Look
 from mindie_ha.engine.records import Recorder
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.logs import Log
@@ -55,13 +55,15 @@ class Tables(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What one look led to: whether to look again at once, after back-off, or at a given wall time."""
+class PublicReports(Protocol):
+    """Reads ConfigMaps that report public faults, and sweeps what has ended."""
 
-    progressed: bool = False
-    failed: bool = False
-    wake_at_s: float | None = None
+    async def reconcile(self, scope: ScopeKey) -> Look:
+        """Look once."""
+        ...
+
+
+LookListener = Callable[[ScopeKey, ScopeView | None], None]
 
 
 class Reconciler:
@@ -77,6 +79,8 @@ class Reconciler:
         recorder: Recorder,
         planner: Planner,
         node_planner: NodePlanner,
+        public: PublicReports,
+        on_look: LookListener,
         settings: Settings,
         clock: Clock,
         log: Log,
@@ -89,6 +93,8 @@ class Reconciler:
         self._recorder = recorder
         self._planner = planner
         self._node_planner = node_planner
+        self._public = public
+        self._on_look = on_look
         self._settings = settings
         self._clock = clock
         self._imagined = Imagined()
@@ -96,11 +102,15 @@ class Reconciler:
     async def reconcile(self, scope: ScopeKey) -> Look:
         """Look once. Raises nothing that the world can cause; a bug is contained by the caller."""
         if scope.kind is ScopeKind.NODE:
+            self._on_look(scope, None)
             return await self._node(scope)
+        if scope.kind is ScopeKind.PUBLIC:
+            return await self._public.reconcile(scope)
         subscribers, handed = self._tables.facts(scope)
         view = self._store.view(
             scope, now_s=self._clock.wall(), subscribers=subscribers, handed_to_all=handed
         )
+        self._on_look(scope, view)
         if view is None:
             self._recorder.forget(scope)
             self._imagined.forget(scope)
