@@ -1,8 +1,9 @@
-"""Saving ledgers: compare-and-swap on what the store last saw, before anything acts on them.
+"""Saving ledgers: compare-and-swap on what the decision was made from, before anything acts on them.
 
-Reading is the store's (`documents.decode` on what watches bring). Saving raises `Conflict` if somebody else
-wrote first (the store then knows what; plan again) and `LedgerUnreadable` where the present one cannot be
-read: nothing overwrites it.
+Reading is the store's (`documents.decode` on what watches bring). `version` is that of the view: what came
+into the store since then was not looked at. Saving raises `Conflict` if somebody else wrote first (the store
+then knows what; plan again) and `LedgerUnreadable` where the present one cannot be read: nothing overwrites
+it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Ledgers:
         self._writer = writer
         self._namespace = namespace
 
-    async def save_workload(self, ledger: WorkloadLedger, *, workload: Workload) -> Written:
+    async def save_workload(self, ledger: WorkloadLedger, *, workload: Workload, version: str) -> Written:
         """Write a workload's memory; it goes when the workload goes."""
         owner = _owner(OWNER_API_VERSIONS[workload.kind], workload.kind, workload.key.name, workload.uid)
         return await self._save(
@@ -41,9 +42,10 @@ class Ledgers:
             annotations={documents.ANNOTATION_WORKLOAD: workload.key.name},
             owner=owner,
             limit=documents.MAX_BYTES,
+            version=version,
         )
 
-    async def save_service(self, ledger: ServiceLedger) -> Written:
+    async def save_service(self, ledger: ServiceLedger, *, version: str) -> Written:
         """Write a service's ids and table."""
         return await self._save(
             documents.service_ledger_key(ledger.namespace, ledger.job_id),
@@ -52,9 +54,10 @@ class Ledgers:
             annotations={documents.ANNOTATION_JOB_ID: ledger.job_id},
             owner=None,
             limit=documents.MAX_SERVICE_BYTES,
+            version=version,
         )
 
-    async def save_node(self, ledger: NodeLedger) -> Written:
+    async def save_node(self, ledger: NodeLedger, *, version: str) -> Written:
         """Write what is isolated on a node; it goes when the Node object goes."""
         owner = _owner("v1", "Node", ledger.node, ledger.node_uid) if ledger.node_uid else None
         return await self._save(
@@ -64,6 +67,7 @@ class Ledgers:
             annotations={documents.ANNOTATION_NODE: ledger.node},
             owner=owner,
             limit=documents.MAX_BYTES,
+            version=version,
         )
 
     async def save_public(self, ledger: PublicFaultLedger) -> Written:
@@ -86,13 +90,13 @@ class Ledgers:
         annotations: dict[str, str],
         owner: dict[str, Any] | None,
         limit: int,
+        version: str,
     ) -> Written:
         present = self._store.ledger_entry(key)
         stale = present is not None and owner is not None and present.owner_uid not in ("", owner["uid"])
         if present is not None and present.error and not stale:
             raise LedgerUnreadable(present.error)
         body = documents.manifest(key, ledger, label=label, annotations=annotations, owner=owner, limit=limit)
-        version = present.resource_version if present is not None else ""
         return await self._writer.put_config_map(body, resource_version=version)
 
 

@@ -200,6 +200,7 @@ class Store:
             report=info.report if info is not None else None,
             listed=self._maps.listings.of(name, now_s=now_s),
             ledger=ledger,
+            ledger_version=_version_of(entry),
             ledger_error=error,
             publicly_bad=frozenset(fault.device for fault in self._public_faults(name, now_s) if fault.acts),
         )
@@ -340,6 +341,7 @@ class Store:
             workload=workload,
             pods=pods,
             ledger=ledger,
+            ledger_version=_version_of(self._maps.ledger(documents.workload_ledger_key(workload))),
             ledger_error=error,
             podgroup=self._facts.podgroups.get(workload.podgroup),
             rings=rings,
@@ -380,6 +382,7 @@ class Store:
             shared.update(self._facts.sharers(self._facts.workloads[uid]))
         return TableView(
             ledger=ledger or ServiceLedger(namespace=scope.namespace, job_id=scope.name),
+            ledger_version=_version_of(entry),
             ledger_error=error,
             subscribers=subscribers,
             handed_to_all=handed_to_all,
@@ -429,6 +432,10 @@ def _read(entry: LedgerEntry | None, model: type[LedgerT]) -> tuple[LedgerT | No
     if isinstance(entry.ledger, model):
         return entry.ledger, ""
     return None, entry.error or f"ConfigMap {entry.key} is no {model.__name__}"
+
+
+def _version_of(entry: LedgerEntry | None) -> str:
+    return entry.resource_version if entry is not None else ""
 
 
 def _kind(item: SlimObject) -> str:

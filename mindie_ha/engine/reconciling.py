@@ -138,7 +138,9 @@ class Reconciler:
             return Look(progressed=changed)
         if changed:
             try:
-                await self._ledgers.save_workload(decision.ledger, workload=view.workload)
+                await self._ledgers.save_workload(
+                    decision.ledger, workload=view.workload, version=view.ledger_version
+                )
             except MindieHaError as error:
                 return self._not_recorded(str(decision.workload), error)
         self._record(scope, view, decision)
@@ -165,7 +167,7 @@ class Reconciler:
             return Look(progressed=changed)
         if changed:
             try:
-                await self._ledgers.save_service(decision.ledger)
+                await self._ledgers.save_service(decision.ledger, version=view.table.ledger_version)
             except MindieHaError as error:
                 return self._not_recorded(f"table of {scope}", error)
         self._recorder.table(scope, decision, at_s=self._clock.wall())
@@ -174,8 +176,6 @@ class Reconciler:
 
     async def _node(self, scope: ScopeKey) -> Look:
         view = self._store.node_view(scope.name, now_s=self._clock.wall())
-        if view is None:
-            return Look()
         decision = self._node_planner(
             view,
             wanted=self._store.open_recoveries(),
@@ -185,7 +185,7 @@ class Reconciler:
         if not decision.changed or self._settings.dry_run:
             return Look(wake_at_s=decision.wake_at_s)
         try:
-            await self._executor.settle_node(decision, node_uid=view.node.uid)
+            await self._executor.settle_node(decision, view=view)
         except MindieHaError as error:
             return self._not_recorded(f"node {scope.name}", error)
         self._recorder.node(scope, decision, at_s=self._clock.wall())
