@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -66,6 +67,25 @@ async def test_a_consumer_hears_of_it_and_of_its_end() -> None:
         await stage.clock.sleep(6)
         await stage.app.public.report({**report, "faults": [_recovering(report)]}, entry="http")
         assert stage.app.signals.faults_of(SERVICE) == ()
+
+
+async def test_an_open_stream_is_woken_by_a_fault_and_by_its_end() -> None:
+    async with cluster(settings=quick()) as stage:
+        report = _report(stage, next(iter(stage.uids("mindie-server-d0"))), faultCode="010001001")
+        with stage.app.outlets.streams.stream("mindie-ms", peer_ip="") as stream:
+            waiting = asyncio.create_task(stream.next())
+            await stage.clock.sleep(5)
+            assert not waiting.done()
+
+            await stage.app.public.report({**report, "faults": [_once(report)]}, entry="grpc")
+            first = await asyncio.wait_for(waiting, 5)
+            assert first is not None
+            assert first.to_wire("").signalType == "fault"
+            stream.sent()
+
+            last = await asyncio.wait_for(stream.next(), 10)
+            assert last is not None
+            assert last.to_wire("").signalType == "normal"
 
 
 async def test_a_config_map_is_read_once_per_content_also_across_restarts() -> None:
@@ -257,6 +277,11 @@ def _report(stage: Cluster, pod: str, **changes: Any) -> dict[str, Any]:
 def _recovering(report: dict[str, Any]) -> dict[str, Any]:
     (one,) = report["faults"]
     return {**one, "assertion": "recover"}
+
+
+def _once(report: dict[str, Any]) -> dict[str, Any]:
+    (one,) = report["faults"]
+    return {**one, "assertion": "once"}
 
 
 def _remembered(stage: Cluster) -> dict[str, Any]:
