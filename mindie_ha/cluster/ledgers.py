@@ -71,14 +71,20 @@ class Ledgers:
         )
 
     async def save_public(self, ledger: PublicFaultLedger) -> Written:
-        """Write all public faults; nobody repeats a report that was lost."""
+        """Write all public faults; nobody repeats a report that was lost.
+
+        The caller read what it changes in the same turn of the loop, so the newest version is that one.
+        """
+        key = documents.public_ledger_key(self._namespace)
+        present = self._store.ledger_entry(key)
         return await self._save(
-            documents.public_ledger_key(self._namespace),
+            key,
             ledger,
             label="public-faults",
             annotations={},
             owner=None,
             limit=documents.MAX_PUBLIC_BYTES,
+            version=present.resource_version if present is not None else "",
         )
 
     async def _save(
