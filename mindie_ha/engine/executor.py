@@ -16,6 +16,7 @@ from mindie_ha.cluster.sources import RETRIES_NAME, RETRIES_NAMESPACE
 from mindie_ha.cluster.store import Store
 from mindie_ha.cluster.writer import Writer
 from mindie_ha.kit.clock import Clock
+from mindie_ha.kit.tasks import every
 from mindie_ha.model.decisions import (
     Action,
     AdoptPodGroup,
@@ -58,7 +59,7 @@ class Executor:
 
     async def run(self, actions: tuple[Action, ...]) -> tuple[Failure, ...]:
         """Perform all actions in parallel; returns those that failed."""
-        results = await asyncio.gather(*(self._attempt(action) for action in actions))
+        results = await every(self._attempt(action) for action in actions)
         return tuple(failure for failure in results if failure is not None)
 
     async def settle_node(self, decision: NodeDecision, *, view: NodeView) -> None:

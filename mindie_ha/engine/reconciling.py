@@ -10,7 +10,6 @@ Decisions on different workloads of one service, and on its table, do not wait f
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
@@ -22,6 +21,7 @@ from mindie_ha.engine.looks import Look
 from mindie_ha.engine.records import Recorder
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.logs import Log
+from mindie_ha.kit.tasks import every
 from mindie_ha.model.decisions import Decision, NodeDecision, Plan, TableDecision
 from mindie_ha.model.errors import Conflict, MindieHaError
 from mindie_ha.model.ids import ScopeKey, ScopeKind
@@ -123,7 +123,7 @@ class Reconciler:
         steps = [self._workload(scope, before[each.workload], each) for each in plan.decisions]
         if plan.table is not None and view.table is not None:
             steps.append(self._table(scope, view, plan.table))
-        looks = await asyncio.gather(*steps)
+        looks = await every(steps)
         return Look(
             progressed=any(look.progressed for look in looks),
             failed=any(look.failed for look in looks),

@@ -1,4 +1,4 @@
-"""Several recoveries and people isolate one node: an older decision never takes away what one of them added."""
+"""Several want one node isolated: an older decision never takes away what one of them added since."""
 
 from __future__ import annotations
 
