@@ -25,13 +25,10 @@ from mindie_ha.channels.errors import ServerNotStarted
 from mindie_ha.channels.fault_service import FaultService
 from mindie_ha.channels.mailboxes import Mailboxes
 from mindie_ha.channels.passthrough import Passthrough
-from mindie_ha.channels.ports import FaultPort, TablePort
-from mindie_ha.channels.pubfault_service import PubFaultService
-from mindie_ha.channels.rates import QueryGate, UnaryRates
+from mindie_ha.channels.ports import TablePort
+from mindie_ha.channels.rates import UnaryRates
 from mindie_ha.channels.settings import ServerSettings, TlsFiles
-from mindie_ha.channels.signal_streams import SignalStreams
 from mindie_ha.kit.clock import Clock
-from mindie_ha.kit.entropy import Entropy
 
 
 class CallDetails(Protocol):
@@ -117,7 +114,7 @@ def server_options(settings: ServerSettings) -> tuple[tuple[str, int], ...]:
 
 
 class GrpcServer:
-    """Serves tables and faults, passes the rest through; owns the passthrough, not mailboxes or streams."""
+    """Serves the tables and passes the rest through; owns the passthrough, not the mailboxes."""
 
     def __init__(
         self,
@@ -125,15 +122,11 @@ class GrpcServer:
         *,
         tables: TablePort,
         mailboxes: Mailboxes,
-        streams: SignalStreams,
-        reports: FaultPort,
         passthrough: Passthrough,
         clock: Clock,
-        entropy: Entropy,
     ) -> None:
         self._settings = settings
         self._mailboxes = mailboxes
-        self._streams = streams
         self._passthrough = passthrough
         config = ConfigService(
             tables=tables,
@@ -141,21 +134,12 @@ class GrpcServer:
             passthrough=passthrough,
             write_timeout_s=settings.write_timeout_s,
         )
-        fault = FaultService(
-            tables=tables,
-            mailboxes=mailboxes,
-            passthrough=passthrough,
-            streams=streams,
-            queries=QueryGate(clock=clock),
-            entropy=entropy,
-            write_timeout_s=settings.write_timeout_s,
-        )
-        public = PubFaultService(reports=reports, passthrough=passthrough)
+        fault = FaultService(tables=tables, mailboxes=mailboxes, passthrough=passthrough)
         rates = UnaryRates(
             unary_per_s=settings.unary_rate_per_s, health_per_s=settings.health_rate_per_s, clock=clock
         )
         self._dispatcher = Dispatcher(
-            {**config.routes(), **fault.routes(), **public.routes()},
+            {**config.routes(), **fault.routes()},
             passthrough=passthrough,
             rates=rates,
             request_timeout_s=settings.request_timeout_s,
@@ -184,7 +168,6 @@ class GrpcServer:
     async def stop(self) -> None:
         """End our streams, give the rest `stop_grace_s`, then cut it."""
         self._mailboxes.close()
-        self._streams.close()
         await self._server.stop(self._settings.stop_grace_s)
         # grpc returns before the servicers that it cut off have ended.
         with suppress(TimeoutError):

@@ -156,8 +156,7 @@ class Judge:
 
     def _known_map(self, namespace: str, name: str, request: ApiRequest) -> None:
         ours = name.startswith(("mindie-ha-ledger-", "mindie-ha-service-", "mindie-ha-node-"))
-        public = (namespace, name) == ("mindx-dl", "mindie-ha-public-faults")
-        if ours or public or (namespace, name) == ("volcano-system", "vcjob-fault-npu-cm"):
+        if ours or (namespace, name) == ("volcano-system", "vcjob-fault-npu-cm"):
             return
         keys = set(_body(request).get("data", {}))
         if keys != {"global_ranktable.json"}:
