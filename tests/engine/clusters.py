@@ -26,7 +26,9 @@ from mindie_ha.model.settings import GrpcSettings, HttpSettings, PhaseSettings, 
 from mindie_ha.sim.actors.clusterds import ClusterdSettings
 from mindie_ha.sim.actors.machines import a2_nodes
 from mindie_ha.sim.client import ApiClient
+from mindie_ha.sim.disturbances import Rule
 from mindie_ha.sim.documents import Documents
+from mindie_ha.sim.kinds import Route
 from mindie_ha.sim.requests import ApiRequest, ApiResponse
 from mindie_ha.sim.resources import by_kind
 from mindie_ha.sim.server import ApiServer
@@ -41,6 +43,14 @@ NOT_READY = {"node": "NotReady"}
 SMALL = ("p0", "d0")  # the instances of the smallest service that serves
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _DOCUMENTS: list[Documents] = []
+
+
+class Ours(Rule):
+    """A rule that strikes the controller's requests alone, not those of the actors or of the test."""
+
+    def matches(self, route: Route, request: ApiRequest) -> bool:
+        """As `Rule`, for one user agent."""
+        return request.headers.get("user-agent") == "mindie-ha" and super().matches(route, request)
 
 
 @dataclass(slots=True)
@@ -295,13 +305,15 @@ class Cluster:
 
     # -- waiting ------------------------------------------------------------------------------------
 
-    async def until(self, holds: Callable[[], object], what: str, *, deadline_s: float = 120.0) -> None:
+    async def until(
+        self, holds: Callable[[], object], what: str, *, deadline_s: float = 120.0, every_s: float = 0.1
+    ) -> None:
         """Wait on virtual time."""
         ends_s = self.clock.monotonic() + deadline_s
         while not holds():
             if self.clock.monotonic() > ends_s:
                 raise AssertionError(f"not within {deadline_s:g} s: {what}\n{self.story()}")
-            await self.clock.sleep(0.1)
+            await self.clock.sleep(every_s)
 
     async def serving(self, jobs: Iterable[str] = SMALL) -> None:
         """Wait until every pod is Ready and the table holds exactly these instances."""

@@ -5,23 +5,12 @@ from __future__ import annotations
 import pytest
 
 from mindie_ha.sim.disturbances import Rule
-from mindie_ha.sim.kinds import Route
-from mindie_ha.sim.requests import ApiRequest
 
-from .clusters import CHIP, NOT_READY, Cluster, cluster, quick
+from .clusters import CHIP, NOT_READY, Cluster, Ours, cluster, quick
 from .judges import TAINT
 
 pytestmark = pytest.mark.looptime
 P0, D0 = "mindie-server-p0", "mindie-server-d0"
-
-
-class Ours(Rule):
-    """A rule that strikes the controller's requests alone, not those of the actors or of the test."""
-
-    def matches(self, route: Route, request: ApiRequest) -> bool:
-        """As `Rule`, for one user agent."""
-        return request.headers.get("user-agent") == "mindie-ha" and super().matches(route, request)
-
 
 OURS = [
     ("PUT", "configmaps"),
