@@ -30,8 +30,11 @@ from mindie_ha.cluster.writer import Writer
 from mindie_ha.engine.events import about_of
 from mindie_ha.engine.executor import Executor
 from mindie_ha.engine.outlets import Outlets
+from mindie_ha.engine.public_reports import PublicReportDesk
+from mindie_ha.engine.public_tables import load_public_codes
 from mindie_ha.engine.reconciling import Reconciler
 from mindie_ha.engine.records import DecisionRecord, Recorder
+from mindie_ha.engine.signal_desk import SignalDesk
 from mindie_ha.engine.sinks import AuditFile, count, to_log
 from mindie_ha.engine.tables import TableDesk
 from mindie_ha.engine.workers import Engine
@@ -98,7 +101,6 @@ class Core:
             settings=settings,
             braked_since=lambda fleet, now_s: braked_since_s(fleet, settings=settings.brakes, now_s=now_s),
             listener=self._touched,
-            refused=lambda source: metrics.inputs_refused.labels(source).inc(),
         )
         self.mirror = Mirror(
             client=self.client,
@@ -161,9 +163,20 @@ class App:
         self._events = Events(
             writer=self.writer, clock=core.clock, entropy=core.entropy.child("events"), metrics=self.metrics
         )
+        self.public = PublicReportDesk(
+            memory=core.store,
+            paper=ledgers,
+            codes=load_public_codes(settings.faults.public_codes_file),
+            clock=core.clock,
+            log=core.log,
+            metrics=self.metrics,
+        )
+        self.signals = SignalDesk(store=core.store, resolver=core.desk, settings=settings, clock=core.clock)
         self.outlets = Outlets(
             settings=settings,
             desk=core.desk,
+            signals=self.signals,
+            reports=self.public,
             writer=self.writer,
             session=edges.session,
             clock=core.clock,
@@ -186,6 +199,8 @@ class App:
             recorder=self.recorder,
             planner=plan,
             node_planner=plan_node,
+            public=self.public,
+            on_look=self.signals.looked,
             settings=self.settings,
             clock=core.clock,
             log=core.log,
@@ -247,6 +262,7 @@ class App:
             recorder=self.recorder,
             registry=self.metrics.factory.registry,
             health=self.health,
+            faults=self.public,
         )
         return make_app(sources, max_body_bytes=self.settings.http.max_body_bytes)
 

@@ -77,7 +77,7 @@ class Delivery:
         self.channel = channel
         self._attempt = attempt
         self._tools = tools
-        self._box = Mailbox(delivered_digest=delivered_digest)
+        self._box: Mailbox[TableVersion] = Mailbox(delivered_digest=delivered_digest)
         self._backoff = Backoff(
             entropy=tools.entropy,
             first_s=tools.settings.backoff_first_s,

@@ -25,10 +25,13 @@ from mindie_ha.channels.errors import ServerNotStarted
 from mindie_ha.channels.fault_service import FaultService
 from mindie_ha.channels.mailboxes import Mailboxes
 from mindie_ha.channels.passthrough import Passthrough
-from mindie_ha.channels.ports import TablePort
-from mindie_ha.channels.rates import UnaryRates
+from mindie_ha.channels.ports import FaultPort, TablePort
+from mindie_ha.channels.pubfault_service import PubFaultService
+from mindie_ha.channels.rates import QueryGate, UnaryRates
 from mindie_ha.channels.settings import ServerSettings, TlsFiles
+from mindie_ha.channels.signal_streams import SignalStreams
 from mindie_ha.kit.clock import Clock
+from mindie_ha.kit.entropy import Entropy
 
 
 class CallDetails(Protocol):
@@ -114,7 +117,7 @@ def server_options(settings: ServerSettings) -> tuple[tuple[str, int], ...]:
 
 
 class GrpcServer:
-    """Serves the tables and passes the rest through; owns the passthrough, not the mailboxes."""
+    """Serves tables and faults, passes the rest through; owns the passthrough, not mailboxes or streams."""
 
     def __init__(
         self,
@@ -122,11 +125,15 @@ class GrpcServer:
         *,
         tables: TablePort,
         mailboxes: Mailboxes,
+        streams: SignalStreams,
+        reports: FaultPort,
         passthrough: Passthrough,
         clock: Clock,
+        entropy: Entropy,
     ) -> None:
         self._settings = settings
         self._mailboxes = mailboxes
+        self._streams = streams
         self._passthrough = passthrough
         config = ConfigService(
             tables=tables,
@@ -134,12 +141,21 @@ class GrpcServer:
             passthrough=passthrough,
             write_timeout_s=settings.write_timeout_s,
         )
-        fault = FaultService(tables=tables, mailboxes=mailboxes, passthrough=passthrough)
+        fault = FaultService(
+            tables=tables,
+            mailboxes=mailboxes,
+            passthrough=passthrough,
+            streams=streams,
+            queries=QueryGate(clock=clock),
+            entropy=entropy,
+            write_timeout_s=settings.write_timeout_s,
+        )
+        public = PubFaultService(reports=reports, passthrough=passthrough)
         rates = UnaryRates(
             unary_per_s=settings.unary_rate_per_s, health_per_s=settings.health_rate_per_s, clock=clock
         )
         self._dispatcher = Dispatcher(
-            {**config.routes(), **fault.routes()},
+            {**config.routes(), **fault.routes(), **public.routes()},
             passthrough=passthrough,
             rates=rates,
             request_timeout_s=settings.request_timeout_s,
@@ -168,6 +184,7 @@ class GrpcServer:
     async def stop(self) -> None:
         """End our streams, give the rest `stop_grace_s`, then cut it."""
         self._mailboxes.close()
+        self._streams.close()
         await self._server.stop(self._settings.stop_grace_s)
         # grpc returns before the servicers that it cut off have ended.
         with suppress(TimeoutError):

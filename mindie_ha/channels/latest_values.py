@@ -1,9 +1,9 @@
-"""One latest-value mailbox per receiver of tables.
+"""One latest-value mailbox per receiver, of tables or of fault messages (here: values).
 
-A mailbox holds at most one table that is still to be handed over. A newer one replaces it, so a slow
-receiver loses intermediate tables and never the last one; an older generation never replaces a newer one;
-a table whose digest the receiver already has is not handed over again. After a failed hand-over nobody
-knows what the receiver has, so the next table is always sent.
+A mailbox holds at most one value that is still to be handed over. A newer one replaces it, so a slow
+receiver loses intermediate values and never the last one; an older generation never replaces a newer one;
+a value whose digest the receiver already has is not handed over again. After a failed hand-over nobody
+knows what the receiver has, so the next value is always sent.
 
 Nothing here reads time or does I/O: gRPC streams (`mailboxes.py`) and delivery loops
 (`deliveries.py`) share it.
@@ -12,29 +12,45 @@ Nothing here reads time or does I/O: gRPC streams (`mailboxes.py`) and delivery 
 from __future__ import annotations
 
 import asyncio
+from typing import Generic, Protocol, TypeVar
 
-from mindie_ha.channels.ports import TableVersion
+
+class Versioned(Protocol):
+    """A value with an order and an identity; both are plain attributes."""
+
+    @property
+    def generation(self) -> int:
+        """Grows for one receiver."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """Equal for equal content."""
+        ...
 
 
-class Mailbox:
-    """The table owed to one receiver; used by one loop, offered to by anybody on the same event loop."""
+V = TypeVar("V", bound=Versioned)
+
+
+class Mailbox(Generic[V]):
+    """The value owed to one receiver; used by one loop, offered to by anybody on the same event loop."""
 
     def __init__(self, *, delivered_digest: str | None = None) -> None:
-        self._pending: TableVersion | None = None
-        self._in_flight: TableVersion | None = None
+        self._pending: V | None = None
+        self._in_flight: V | None = None
         self._delivered_digest = delivered_digest
         self._newest_generation: int | None = None
         self._wake = asyncio.Event()
         self._closed = False
 
     @property
-    def owed(self) -> TableVersion | None:
-        """The newest table that is not known to be with the receiver."""
+    def owed(self) -> V | None:
+        """The newest value that is not known to be with the receiver."""
         return self._pending or self._in_flight
 
     @property
-    def pending(self) -> TableVersion | None:
-        """The table that the next `take` gives."""
+    def pending(self) -> V | None:
+        """The value that the next `take` gives."""
         return self._pending
 
     @property
@@ -42,26 +58,26 @@ class Mailbox:
         """Whether the receiver is gone; nothing more will be taken."""
         return self._closed
 
-    def offer(self, table: TableVersion) -> bool:
-        """Put `table` in, unless it is older or the receiver has it; True if it is now to be handed over."""
+    def offer(self, value: V) -> bool:
+        """Put `value` in, unless it is older or the receiver has it; True if it is now to be handed over."""
         if self._closed or (
-            self._newest_generation is not None and table.generation <= self._newest_generation
+            self._newest_generation is not None and value.generation <= self._newest_generation
         ):
             return False
-        self._newest_generation = table.generation
-        if self._in_flight is not None and table.digest == self._in_flight.digest:
+        self._newest_generation = value.generation
+        if self._in_flight is not None and value.digest == self._in_flight.digest:
             # Already on its way; if that fails, this newer name of the same content is what is retried.
-            self._in_flight, self._pending = table, None
+            self._in_flight, self._pending = value, None
             return False
-        if self._in_flight is None and table.digest == self._delivered_digest:
+        if self._in_flight is None and value.digest == self._delivered_digest:
             self._pending = None
             return False
-        self._pending = table
+        self._pending = value
         self._wake.set()
         return True
 
-    async def take(self) -> TableVersion | None:
-        """Wait for the next table and mark it in flight; None once the mailbox is closed."""
+    async def take(self) -> V | None:
+        """Wait for the next value and mark it in flight; None once the mailbox is closed."""
         while self._pending is None and not self._closed:
             await self.poked()
         if self._closed:
@@ -78,23 +94,23 @@ class Mailbox:
         """Wake the loop that uses this mailbox."""
         self._wake.set()
 
-    def confirm(self) -> TableVersion | None:
+    def confirm(self) -> V | None:
         """What is in flight has been handed over; returned under its newest name, None after a `reset`."""
-        table, self._in_flight = self._in_flight, None
-        if table is None:
+        value, self._in_flight = self._in_flight, None
+        if value is None:
             return None
-        self._delivered_digest = table.digest
+        self._delivered_digest = value.digest
         if self._pending is not None and self._pending.digest == self._delivered_digest:
             self._pending = None
-        return table
+        return value
 
     def give_back(self) -> bool:
-        """What is in flight was not (or perhaps not) handed over; False if a newer table has replaced it."""
+        """What is in flight was not (or perhaps not) handed over; False if a newer value has replaced it."""
         self._delivered_digest = None
-        table, self._in_flight = self._in_flight, None
-        if table is None or self._pending is not None:
+        value, self._in_flight = self._in_flight, None
+        if value is None or self._pending is not None:
             return False
-        self._pending = table
+        self._pending = value
         return True
 
     def reset(self) -> None:

@@ -39,7 +39,7 @@ class Subscription:
 
     def __init__(self, registry: Mailboxes, *, job_id: str, role: str, peer: str, peer_ip: str) -> None:
         self._registry = registry
-        self._box = Mailbox()
+        self._box: Mailbox[TableVersion] = Mailbox()
         self._last_service: ServiceRef | None = None
         self.job_id = job_id
         self.role = role

@@ -10,8 +10,9 @@ older generation never replaces a newer one on any channel.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Literal, Protocol
 
 ChannelName = Literal["grpc", "http", "configmap"]
@@ -177,6 +178,33 @@ class Owed:
     refused: bool = False
 
 
+class ReportCode(IntEnum):
+    """The answers to a report of public faults (rank table contract §4.4)."""
+
+    OK = 0
+    INVALID = 409
+    TOO_MANY = 410
+    NOT_KEPT = 501
+
+
+@dataclass(frozen=True, slots=True)
+class ReportAnswer:
+    """What became of a report; `left_out` has one sentence for each fault that was not taken."""
+
+    code: ReportCode
+    info: str
+    accepted: int = 0
+    left_out: tuple[str, ...] = ()
+
+
+class FaultPort(Protocol):
+    """Takes reports of public faults."""
+
+    async def report(self, body: Mapping[str, object], *, entry: str) -> ReportAnswer:
+        """Take one message, as plain values by their names on the wire; raises nothing."""
+        ...
+
+
 ProblemListener = Callable[[DeliveryProblem], None]
 
 
@@ -187,10 +215,13 @@ __all__ = [
     "DeliveryProblem",
     "DeliveryReceipt",
     "Destination",
+    "FaultPort",
     "GrpcPeer",
     "HttpTarget",
     "Owed",
     "ProblemListener",
+    "ReportAnswer",
+    "ReportCode",
     "ServiceRef",
     "SubscriberKind",
     "TablePort",

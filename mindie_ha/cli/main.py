@@ -11,7 +11,7 @@ import sys
 import typer
 
 from mindie_ha import __version__
-from mindie_ha.cli import demo, ranktables, run, sim, status
+from mindie_ha.cli import demo, lint, ranktables, run, sim, status
 from mindie_ha.cli.options import OutputOption
 from mindie_ha.cli.output import Format, complain, print_document, print_line
 from mindie_ha.model.errors import InputError, MindieHaError
@@ -27,6 +27,7 @@ app.command("demo")(demo.demo)
 app.command("sim")(sim.sim)
 app.command("run")(run.run)
 app.command("status")(status.status)
+app.command("lint")(lint.lint)
 app.add_typer(ranktables.app, name="ranktable")
 
 

@@ -1,4 +1,4 @@
-"""The ConfigMaps we read, as facts: fault reports, the scheduler's list, instance tables, ledgers, retries.
+"""The ConfigMaps we read, as facts: device reports, the scheduler's list, instance tables, ledgers, retries.
 
 Each family is parsed once per change, here. A change names what it touches: scopes directly, or nodes, which
 the store expands to the services on them. Malformed content costs its own object: the last good state is kept
@@ -7,40 +7,40 @@ the store expands to the services on them. Malformed content costs its own objec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mindie_ha.cluster import convert, documents
-from mindie_ha.cluster.fault_reports import FaultReports, News
 from mindie_ha.cluster.indexes import Index
 from mindie_ha.cluster.listings import Listings
+from mindie_ha.cluster.public_reports import EMPTY, PublicReports
 from mindie_ha.cluster.retries import RETRIES_KEY, Retries, job_of, parse_retries
 from mindie_ha.cluster.slim import SlimConfigMap
 from mindie_ha.cluster.sources import (
     CLUSTER_INFO_PREFIX,
+    DEVICE_INFO_PREFIX,
     LABEL_LEDGER,
     RINGS_PREFIX,
     Family,
     family_of,
 )
-from mindie_ha.intake import listed_devices
+from mindie_ha.cluster.touches import Touched, nothing
+from mindie_ha.intake import device_info, listed_devices
+from mindie_ha.intake.device_info import DeviceInfo
 from mindie_ha.model.errors import InputError, LedgerUnreadable
 from mindie_ha.model.ids import ObjectKey, ScopeKey, service_key
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
+from mindie_ha.model.nodes import DeviceReport
+from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.ranktables import RanktableError
 from mindie_ha.model.recoveries import Frozen
-from mindie_ha.model.settings import FaultFeed
 from mindie_ha.model.workloads import LABEL_JOB_ID, RingsConfig
 from mindie_ha.ranktable.hccl import parse_hccl
 
-FAULT_NAMESPACES = {
-    Family.DEVICE_INFO: "kube-system",
-    Family.NODE_INFO: "mindx-dl",
-    Family.CLUSTER_INFO: "mindx-dl",
-    Family.CLUSTER_TROUBLES: "mindx-dl",
-    Family.CHIP_CONFIG: "kube-system",
-    Family.NODE_CONFIG: "mindx-dl",
-}
+FRESH_S = 300.0  # a report that only got newer wakes nobody, unless the last one was this old
+DEVICE_INFO_NAMESPACE = "kube-system"
+CLUSTER_INFO_NAMESPACE = "mindx-dl"
+LABEL_OF_PUBLIC = "public-faults"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +56,13 @@ class LedgerEntry:
     annotations: Mapping[str, str]
 
 
-@dataclass(slots=True)
-class Touched:
-    """What one change concerns."""
-
-    scopes: set[ScopeKey]
-    nodes: set[str]
-    urgent: bool = False
-    jobs: frozenset[ObjectKey] = frozenset()  # workloads by namespace and name
-
-
 class ConfigMaps:
     """Tables of parsed ConfigMaps; `put` and `drop` say what a change touches."""
 
-    def __init__(
-        self, *, feed: FaultFeed = FaultFeed.DEVICE_PLUGIN, refused: Callable[[str], None] | None = None
-    ) -> None:
+    def __init__(self) -> None:
         self.listings = Listings()
-        self.reports = FaultReports(feed=feed, problem=self._note_problem, refused=refused or _uncounted)
+        self.public = PublicReports()
+        self.devices: dict[str, DeviceInfo] = {}  # by node: the report to believe, and its faults
         self.rings: dict[ObjectKey, RingsConfig] = {}
         self.rings_by_service: Index[ScopeKey, ObjectKey] = Index()
         self.ledgers: dict[ObjectKey, LedgerEntry] = {}
@@ -87,11 +76,21 @@ class ConfigMaps:
     def put(self, item: SlimConfigMap, *, now_s: float) -> Touched:
         """A ConfigMap as it is now."""
         self.problems.pop(item.key, None)
-        match family_of(item):
-            case Family.CLUSTER_INFO if _in_place(item):
+        family = family_of(item)
+        return self.public.put(item) if family is Family.PUBLIC else self._put(family, item, now_s)
+
+    def drop(self, item: SlimConfigMap, *, now_s: float) -> Touched:
+        """A ConfigMap was deleted."""
+        self.problems.pop(item.key, None)
+        family = family_of(item)
+        return self.public.drop(item.key) if family is Family.PUBLIC else self._drop(family, item, now_s)
+
+    def _put(self, family: Family, item: SlimConfigMap, now_s: float) -> Touched:
+        match family:
+            case Family.DEVICE_INFO if item.key.namespace == DEVICE_INFO_NAMESPACE:
+                return self._put_report(item, now_s)
+            case Family.CLUSTER_INFO if item.key.namespace == CLUSTER_INFO_NAMESPACE:
                 return self._put_shard(item, now_s)
-            case family if family in FAULT_NAMESPACES:
-                return _told(self.reports.put(item, family, now_s=now_s)) if _in_place(item) else nothing()
             case Family.RINGS:
                 return self._put_rings(item, now_s)
             case Family.LEDGER:
@@ -101,22 +100,18 @@ class ConfigMaps:
             case _:
                 return nothing()
 
-    def drop(self, item: SlimConfigMap, *, now_s: float) -> Touched:
-        """A ConfigMap was deleted."""
-        self.problems.pop(item.key, None)
-        match family_of(item):
-            case Family.CLUSTER_INFO if _in_place(item):
-                touched = _told(self.reports.drop(item, Family.CLUSTER_INFO, now_s=now_s))
-                touched.nodes |= self.listings.remove(item.key, now_s=now_s)
-                return touched
-            case family if family in FAULT_NAMESPACES:
-                return _told(self.reports.drop(item, family, now_s=now_s)) if _in_place(item) else nothing()
+    def _drop(self, family: Family, item: SlimConfigMap, now_s: float) -> Touched:
+        match family:
+            case Family.DEVICE_INFO if item.key.namespace == DEVICE_INFO_NAMESPACE:
+                node = item.key.name.removeprefix(DEVICE_INFO_PREFIX)
+                known = self.devices.pop(node, None)
+                return Touched(set(), {node} if known else set())
+            case Family.CLUSTER_INFO if item.key.namespace == CLUSTER_INFO_NAMESPACE:
+                return Touched(set(), self.listings.remove(item.key, now_s=now_s))
             case Family.RINGS:
                 return self._drop_rings(item.key)
             case Family.LEDGER:
-                entry = self.ledgers.pop(item.key, None)
-                self._remember(entry, None)
-                return self._ledger_touch(entry) if entry else nothing()
+                return self._drop_ledger(item.key)
             case Family.RETRIES:
                 self.retries_map = None
                 return self._replace_retries({})
@@ -145,24 +140,36 @@ class ConfigMaps:
         wanted = (name for ledger in ledgers for one in ledger.isolations for name in one.wanted_by)
         return {name for name in wanted if _workload_of(name) == workload}
 
+    def _put_report(self, item: SlimConfigMap, now_s: float) -> Touched:
+        node = item.key.name.removeprefix(DEVICE_INFO_PREFIX)
+        old = self.devices.get(node)
+        try:
+            new = device_info.parse(node, item.data, now_s=now_s)
+        except InputError as error:
+            self.problems[item.key] = str(error)
+            last = old or DeviceInfo(DeviceReport(node), ())
+            new = replace(last, report=replace(last.report, stale_reason=str(error)))
+        else:
+            faults = device_info.continued(new.faults, previous=old.faults if old else ())
+            new = replace(new, faults=faults)
+        self.devices[node] = new
+        if old is not None and _same_report(old.report, new.report):
+            return nothing()
+        worse = bool(new.report.unhealthy - (old.report.unhealthy if old else frozenset()))
+        return Touched(set(), {node}, urgent=worse)
+
     def _put_shard(self, item: SlimConfigMap, now_s: float) -> Touched:
         name = item.key.name
         if not name.removeprefix(CLUSTER_INFO_PREFIX).isdecimal():
             return nothing()
-        text = item.data.get(name, "")
         try:
-            shard = listed_devices.parse(text, where=f"ConfigMap {item.key}")
+            shard = listed_devices.parse(item.data.get(name, ""), where=f"ConfigMap {item.key}")
         except InputError as error:
             self.problems[item.key] = str(error)  # the last good content stays
             return nothing()
         if shard.refused:
             self.problems[item.key] = "; ".join(str(error) for error in shard.refused[:3])
-        touched = _told(self.reports.put(item, Family.CLUSTER_INFO, now_s=now_s))
-        touched.nodes |= self.listings.put(item.key, shard.nodes, now_s=now_s)
-        return touched
-
-    def _note_problem(self, key: ObjectKey, text: str) -> None:
-        self.problems[key] = text
+        return Touched(set(), self.listings.put(item.key, shard.nodes, now_s=now_s))
 
     def _put_rings(self, item: SlimConfigMap, now_s: float) -> Touched:
         old = self.rings.get(item.key)
@@ -202,6 +209,15 @@ class ConfigMaps:
             self.problems[item.key] = entry.error
         return self._ledger_touch(entry)
 
+    def _drop_ledger(self, key: ObjectKey) -> Touched:
+        entry = self.ledgers.pop(key, None)
+        self._remember(entry, None)
+        if entry is None:
+            return nothing()
+        if entry.label == LABEL_OF_PUBLIC:  # deleted by a person: everything public is forgotten
+            return self.public.remember(EMPTY)
+        return self._ledger_touch(entry)
+
     def _remember(self, old: LedgerEntry | None, new: LedgerEntry | None) -> None:
         for entry in (old, new):
             if entry is None:
@@ -225,6 +241,8 @@ class ConfigMaps:
 
     def _ledger_touch(self, entry: LedgerEntry) -> Touched:
         ledger = entry.ledger
+        if isinstance(ledger, PublicFaultLedger):
+            return self.public.remember(ledger)
         if isinstance(ledger, ServiceLedger):
             return Touched({service_key(ledger.namespace, ledger.job_id)}, set())
         if isinstance(ledger, NodeLedger):
@@ -258,17 +276,10 @@ class ConfigMaps:
         return Touched(set(), set(), jobs=frozenset(jobs))
 
 
-def _in_place(item: SlimConfigMap) -> bool:
-    """Whether a fault report stands where its writer writes it: anybody may use such a name elsewhere."""
-    return item.key.namespace == FAULT_NAMESPACES.get(family_of(item), item.key.namespace)
-
-
-def _told(news: News) -> Touched:
-    return Touched(set(), set(news.nodes), urgent=news.urgent)
-
-
-def _uncounted(source: str) -> None:
-    """Refusals are counted by whoever has metrics."""
+def _same_report(old: DeviceReport, new: DeviceReport) -> bool:
+    """Whether a report says nothing new; one that only got newer wakes nobody, unless the last was old."""
+    fresh = new.updated_at_s - old.updated_at_s < FRESH_S
+    return fresh and replace(new, updated_at_s=old.updated_at_s) == old
 
 
 def _workload_of(wanted_by: str) -> str:
@@ -281,11 +292,6 @@ def _service_of(rings: RingsConfig) -> ScopeKey:
 
 def _job_of(rings: ObjectKey) -> ObjectKey:
     return ObjectKey(rings.namespace, rings.name.removeprefix(RINGS_PREFIX))
-
-
-def nothing() -> Touched:
-    """A change that concerns nobody."""
-    return Touched(set(), set())
 
 
 def _ledger_entry(item: SlimConfigMap) -> LedgerEntry:
@@ -310,4 +316,4 @@ def _ledger_entry(item: SlimConfigMap) -> LedgerEntry:
     )
 
 
-__all__ = ["ConfigMaps", "LedgerEntry", "Touched", "nothing"]
+__all__ = ["ConfigMaps", "LedgerEntry"]

@@ -38,6 +38,7 @@ ANNOTATIONS_ASKED = (
     "huawei.com/Ascend310P",
     "huawei.com/Ascend310",
 )
+ANNOTATION_SERIAL = "product-serial-number"
 MAX_RANK = 1_000_000
 OWNER_KINDS = ("AscendJob", "Job", "StatefulSet", "ReplicaSet")
 LEADERS = ("Master", "Chief", "Scheduler")
@@ -114,6 +115,7 @@ def node(item: SlimNode, *, not_ready_since_s: float | None = None) -> Node:
         addresses=tuple(one.address for one in item.status.addresses if one.address),
         capacity_npu=_npus(item.status.capacity),
         healthy_status=item.metadata.annotations.get(ANNOTATION_HEALTHY_STATUS, ""),
+        serial=item.metadata.annotations.get(ANNOTATION_SERIAL, "").strip()[:128],
         resource_version=item.metadata.resource_version,
     )
 

@@ -18,6 +18,7 @@ from mindie_ha.cluster.sources import LABEL_LEDGER
 from mindie_ha.model.errors import LedgerUnreadable
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
+from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.recoveries import Frozen
 from mindie_ha.model.workloads import Workload
 
@@ -29,6 +30,7 @@ ANNOTATION_WORKLOAD = "mindie-ha.io/workload"
 MAX_NAME = 253
 MAX_BYTES = 256 << 10
 MAX_SERVICE_BYTES = 1000 << 10
+MAX_PUBLIC_BYTES = 1000 << 10
 
 LedgerT = TypeVar("LedgerT", bound=Frozen)
 
@@ -47,6 +49,11 @@ def service_ledger_key(namespace: str, job_id: str) -> ObjectKey:
 def node_ledger_key(namespace: str, node: str) -> ObjectKey:
     """Where a node's isolations live: in our namespace."""
     return ObjectKey(namespace, fitting(f"mindie-ha-node-{node}"))
+
+
+def public_ledger_key(namespace: str) -> ObjectKey:
+    """Where all public faults are remembered: in our namespace."""
+    return ObjectKey(namespace, "mindie-ha-public-faults")
 
 
 def fitting(name: str, *, limit: int = MAX_NAME) -> str:
@@ -115,6 +122,7 @@ def kind_of(config_map: SlimConfigMap) -> tuple[type[Frozen], int] | None:
         "workload": (WorkloadLedger, MAX_BYTES),
         "service": (ServiceLedger, MAX_SERVICE_BYTES),
         "node": (NodeLedger, MAX_BYTES),
+        "public-faults": (PublicFaultLedger, MAX_PUBLIC_BYTES),
     }
     return kinds.get(config_map.metadata.labels.get(LABEL_LEDGER, ""))
 
@@ -128,6 +136,7 @@ __all__ = [
     "ANNOTATION_NODE",
     "ANNOTATION_WORKLOAD",
     "MAX_BYTES",
+    "MAX_PUBLIC_BYTES",
     "MAX_SERVICE_BYTES",
     "decode",
     "encode",
@@ -135,6 +144,7 @@ __all__ = [
     "kind_of",
     "manifest",
     "node_ledger_key",
+    "public_ledger_key",
     "service_ledger_key",
     "workload_ledger_key",
 ]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mindie_ha.cluster import convert
-from mindie_ha.cluster.config_maps import Touched, nothing
 from mindie_ha.cluster.fleets import Fleet
 from mindie_ha.cluster.indexes import Index
 from mindie_ha.cluster.slim import SlimNode
+from mindie_ha.cluster.touches import Touched, nothing
 from mindie_ha.kit.clock import Clock
 from mindie_ha.model.ids import ObjectKey, ScopeKey, ScopeKind
 from mindie_ha.model.nodes import Node
@@ -36,6 +36,7 @@ class Facts:
         self.by_node: Index[str, ObjectKey] = Index()
         self.by_ip: Index[str, ObjectKey] = Index()
         self.nodes: dict[str, Node] = {}
+        self.by_serial: dict[str, str] = {}
         self.podgroups: dict[ObjectKey, PodGroup] = {}
 
     def put_pod(self, pod: Pod) -> Touched:
@@ -71,6 +72,7 @@ class Facts:
         since_s = old.not_ready_since_s if same and old is not None else None
         node = convert.node(item, not_ready_since_s=now_s if since_s is None else since_s)
         self.nodes[name] = node
+        self._note_serial(old, node)
         lost_s = node.not_ready_since_s or now_s
         if old is None:  # first sight: the server knows since when
             told = next((one for one in item.status.conditions if one.type == "Ready"), None)
@@ -82,9 +84,15 @@ class Facts:
 
     def drop_node(self, name: str) -> Touched:
         """A Node object is gone."""
-        self.nodes.pop(name, None)
+        self._note_serial(self.nodes.pop(name, None), None)
         self._fleet.remove(name, now_s=self._clock.wall())
         return Touched(set(), {name}, urgent=True)
+
+    def _note_serial(self, old: Node | None, new: Node | None) -> None:
+        if old is not None and self.by_serial.get(old.serial) == old.name:
+            del self.by_serial[old.serial]
+        if new is not None and new.serial:
+            self.by_serial[new.serial] = new.name
 
     def put_workload(self, workload: Workload) -> Touched:
         """A workload as it is now."""

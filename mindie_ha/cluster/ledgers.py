@@ -1,8 +1,9 @@
-"""Saving ledgers: compare-and-swap on what the store last saw, before anything acts on them.
+"""Saving ledgers: compare-and-swap on what the decision was made from, before anything acts on them.
 
-Reading is the store's (`documents.decode` on what watches bring). Saving raises `Conflict` if somebody else
-wrote first (the store then knows what; plan again) and `LedgerUnreadable` where the present one cannot be
-read: nothing overwrites it.
+Reading is the store's (`documents.decode` on what watches bring). `version` is that of the view: what came
+into the store since then was not looked at. Saving raises `Conflict` if somebody else wrote first (the store
+then knows what; plan again) and `LedgerUnreadable` where the present one cannot be read: nothing overwrites
+it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mindie_ha.cluster.writer import Writer, Written
 from mindie_ha.model.errors import LedgerUnreadable
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
+from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.recoveries import Frozen
 from mindie_ha.model.workloads import Workload
 
@@ -23,14 +25,14 @@ OWNER_API_VERSIONS = {"AscendJob": ASCEND_JOB.api_version}
 
 
 class Ledgers:
-    """Writes the three kinds of ledgers; `namespace` is ours."""
+    """Writes the four kinds of ledgers; `namespace` is ours."""
 
     def __init__(self, *, store: Store, writer: Writer, namespace: str) -> None:
         self._store = store
         self._writer = writer
         self._namespace = namespace
 
-    async def save_workload(self, ledger: WorkloadLedger, *, workload: Workload) -> Written:
+    async def save_workload(self, ledger: WorkloadLedger, *, workload: Workload, version: str) -> Written:
         """Write a workload's memory; it goes when the workload goes."""
         owner = _owner(OWNER_API_VERSIONS[workload.kind], workload.kind, workload.key.name, workload.uid)
         return await self._save(
@@ -40,9 +42,10 @@ class Ledgers:
             annotations={documents.ANNOTATION_WORKLOAD: workload.key.name},
             owner=owner,
             limit=documents.MAX_BYTES,
+            version=version,
         )
 
-    async def save_service(self, ledger: ServiceLedger) -> Written:
+    async def save_service(self, ledger: ServiceLedger, *, version: str) -> Written:
         """Write a service's ids and table."""
         return await self._save(
             documents.service_ledger_key(ledger.namespace, ledger.job_id),
@@ -51,9 +54,10 @@ class Ledgers:
             annotations={documents.ANNOTATION_JOB_ID: ledger.job_id},
             owner=None,
             limit=documents.MAX_SERVICE_BYTES,
+            version=version,
         )
 
-    async def save_node(self, ledger: NodeLedger) -> Written:
+    async def save_node(self, ledger: NodeLedger, *, version: str) -> Written:
         """Write what is isolated on a node; it goes when the Node object goes."""
         owner = _owner("v1", "Node", ledger.node, ledger.node_uid) if ledger.node_uid else None
         return await self._save(
@@ -63,6 +67,24 @@ class Ledgers:
             annotations={documents.ANNOTATION_NODE: ledger.node},
             owner=owner,
             limit=documents.MAX_BYTES,
+            version=version,
+        )
+
+    async def save_public(self, ledger: PublicFaultLedger) -> Written:
+        """Write all public faults; nobody repeats a report that was lost.
+
+        The caller read what it changes in the same turn of the loop, so the newest version is that one.
+        """
+        key = documents.public_ledger_key(self._namespace)
+        present = self._store.ledger_entry(key)
+        return await self._save(
+            key,
+            ledger,
+            label="public-faults",
+            annotations={},
+            owner=None,
+            limit=documents.MAX_PUBLIC_BYTES,
+            version=present.resource_version if present is not None else "",
         )
 
     async def _save(
@@ -74,13 +96,13 @@ class Ledgers:
         annotations: dict[str, str],
         owner: dict[str, Any] | None,
         limit: int,
+        version: str,
     ) -> Written:
         present = self._store.ledger_entry(key)
         stale = present is not None and owner is not None and present.owner_uid not in ("", owner["uid"])
         if present is not None and present.error and not stale:
             raise LedgerUnreadable(present.error)
         body = documents.manifest(key, ledger, label=label, annotations=annotations, owner=owner, limit=limit)
-        version = present.resource_version if present is not None else ""
         return await self._writer.put_config_map(body, resource_version=version)
 
 

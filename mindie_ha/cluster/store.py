@@ -8,15 +8,16 @@ One event loop; nothing here awaits or raises for hostile input.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from mindie_ha.cluster import convert, documents
-from mindie_ha.cluster.config_maps import ConfigMaps, LedgerEntry, Touched
+from mindie_ha.cluster.config_maps import ConfigMaps, LedgerEntry
 from mindie_ha.cluster.facts import Facts
 from mindie_ha.cluster.fleets import BrakedSince, Fleet
 from mindie_ha.cluster.indexes import Versions
 from mindie_ha.cluster.problems import Problem, Problems
+from mindie_ha.cluster.public_reports import PublicReport
 from mindie_ha.cluster.slim import (
     MODELS,
     SlimAscendJob,
@@ -29,15 +30,17 @@ from mindie_ha.cluster.slim import (
     slim,
 )
 from mindie_ha.cluster.sources import RINGS_PREFIX, SOURCE_OF_FAMILY, SOURCES, Source, family_of
+from mindie_ha.cluster.touches import Touched
 from mindie_ha.intake.collect import collect
-from mindie_ha.intake.freshness import unreported
-from mindie_ha.intake.nodes import mark_fault
+from mindie_ha.intake.public_faults import faults_on
 from mindie_ha.kit.clock import Clock
 from mindie_ha.model.errors import InputError
+from mindie_ha.model.faults import Fault
 from mindie_ha.model.ids import ObjectKey, ScopeKey, ScopeKind, node_key
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
 from mindie_ha.model.nodes import Node
 from mindie_ha.model.pods import Pod
+from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.recoveries import Frozen
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import FleetView, NodeView, ScopeView, TableView, WorkloadView
@@ -58,12 +61,11 @@ class Store:
         settings: Settings,
         braked_since: BrakedSince,
         listener: Listener,
-        refused: Callable[[str], None] | None = None,
     ) -> None:
         self._clock = clock
         self._settings = settings
         self._listener = listener
-        self._maps = ConfigMaps(feed=settings.faults.source, refused=refused)
+        self._maps = ConfigMaps()
         self._fleet = Fleet(settings.brakes, braked_since=braked_since)
         self._versions: Versions[tuple[str, ObjectKey]] = Versions()
         self._facts = Facts(clock=clock, fleet=self._fleet)
@@ -192,18 +194,41 @@ class Store:
         """Everything known of a node; one that does not exist says so."""
         entry = self._maps.ledger(documents.node_ledger_key(self._settings.cluster.namespace, name))
         ledger, error = _read(entry, NodeLedger)
-        node = self._facts.nodes.get(name) or Node(name=name, exists=False, ready=False)
-        report = self._maps.reports.report(name)
-        marked = mark_fault(node, now_s=now_s)
+        info = self._maps.devices.get(name)
         return NodeView(
-            node=node,
-            report=report,
-            troubles=(*self._maps.reports.troubles(name), *((marked,) if marked is not None else ())),
-            unreported=unreported(report, stale_s=self._settings.faults.report_stale_s, now_s=now_s),
+            node=self._facts.nodes.get(name) or Node(name=name, exists=False, ready=False),
+            report=info.report if info is not None else None,
             listed=self._maps.listings.of(name, now_s=now_s),
             ledger=ledger,
+            ledger_version=_version_of(entry),
             ledger_error=error,
+            publicly_bad=frozenset(fault.device for fault in self._public_faults(name, now_s) if fault.acts),
         )
+
+    def card_faults(self, node: str, *, now_s: float) -> tuple[Fault, ...]:
+        """What is wrong with the cards of a node, told by the device plugin or by public faults."""
+        info = self._maps.devices.get(node)
+        return (*(info.faults if info is not None else ()), *self._public_faults(node, now_s))
+
+    def reported_nodes(self) -> frozenset[str]:
+        """The nodes on whose cards somebody reports."""
+        return frozenset(self._maps.devices) | self._maps.public.nodes()
+
+    def public_ledger(self) -> PublicFaultLedger:
+        """All public faults; an unreadable ledger leaves those that were known."""
+        return self._maps.public.ledger
+
+    def public_report(self, key: ObjectKey) -> PublicReport | None:
+        """The message in a ConfigMap that reports public faults."""
+        return self._maps.public.report(key)
+
+    def assume_public(self, ledger: PublicFaultLedger) -> None:
+        """Take `ledger` for the one that stands: where nothing may be written, memory has to do."""
+        self._tell(self._maps.public.remember(ledger))
+
+    def serials(self) -> Mapping[str, str]:
+        """Nodes by serial number."""
+        return self._facts.by_serial
 
     def fleet(self, *, now_s: float) -> FleetView:
         """The summary of all nodes."""
@@ -221,6 +246,10 @@ class Store:
     def workload(self, key: ObjectKey) -> Workload | None:
         """A workload by namespace and name."""
         return self._facts.workloads.get(self._facts.uid_of.get(key, ""))
+
+    def workload_of_uid(self, uid: str) -> Workload | None:
+        """A workload by its UID."""
+        return self._facts.workloads.get(uid)
 
     def pod(self, key: ObjectKey) -> Pod | None:
         """A pod by namespace and name."""
@@ -299,13 +328,11 @@ class Store:
         nodes = {name: self.node_view(name, now_s=now_s) for name in sorted(names) if name}
         rings = self._maps.rings.get(ObjectKey(workload.key.namespace, RINGS_PREFIX + workload.key.name))
         retries = self._maps.retries.get(f"{workload.key}-{workload.uid}")
-        group = self._facts.podgroups.get(workload.podgroup)
         collected = collect(
             workload=workload,
             pods=pods,
             nodes=nodes,
-            device_faults={name: self._maps.reports.card_faults(name) for name in nodes},
-            annotations=group.annotations if group is not None else None,
+            device_faults={name: self.card_faults(name, now_s=now_s) for name in nodes},
             ledger=ledger,
             settings=self._settings,
             now_s=now_s,
@@ -314,14 +341,24 @@ class Store:
             workload=workload,
             pods=pods,
             ledger=ledger,
+            ledger_version=_version_of(self._maps.ledger(documents.workload_ledger_key(workload))),
             ledger_error=error,
-            podgroup=group,
+            podgroup=self._facts.podgroups.get(workload.podgroup),
             rings=rings,
             faults=collected.faults,
             retry_times=retries.times if retries is not None else None,
             retry_times_ours=retries is None or retries.ours,
         )
         return view, nodes, collected.wake_at_s
+
+    def _public_faults(self, node: str, now_s: float) -> tuple[Fault, ...]:
+        records = self._maps.public.on(node)
+        if not records:
+            return ()
+        held = (device for pod in self.pods_on(node) for device in pod.devices)
+        prefix = next((name.partition("-")[0] for name in held), "Ascend910")
+        suspect_after_s = self._settings.faults.public_suspect_after_s
+        return faults_on(records, device_prefix=prefix, now_s=now_s, suspect_after_s=suspect_after_s)
 
     def _workload_ledger(self, workload: Workload) -> tuple[WorkloadLedger, str]:
         fresh = WorkloadLedger(workload=f"{workload.kind}/{workload.key}", workload_uid=workload.uid)
@@ -345,6 +382,7 @@ class Store:
             shared.update(self._facts.sharers(self._facts.workloads[uid]))
         return TableView(
             ledger=ledger or ServiceLedger(namespace=scope.namespace, job_id=scope.name),
+            ledger_version=_version_of(entry),
             ledger_error=error,
             subscribers=subscribers,
             handed_to_all=handed_to_all,
@@ -394,6 +432,10 @@ def _read(entry: LedgerEntry | None, model: type[LedgerT]) -> tuple[LedgerT | No
     if isinstance(entry.ledger, model):
         return entry.ledger, ""
     return None, entry.error or f"ConfigMap {entry.key} is no {model.__name__}"
+
+
+def _version_of(entry: LedgerEntry | None) -> str:
+    return entry.resource_version if entry is not None else ""
 
 
 def _kind(item: SlimObject) -> str:

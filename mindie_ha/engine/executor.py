@@ -16,6 +16,7 @@ from mindie_ha.cluster.sources import RETRIES_NAME, RETRIES_NAMESPACE
 from mindie_ha.cluster.store import Store
 from mindie_ha.cluster.writer import Writer
 from mindie_ha.kit.clock import Clock
+from mindie_ha.kit.tasks import every
 from mindie_ha.model.decisions import (
     Action,
     AdoptPodGroup,
@@ -28,6 +29,7 @@ from mindie_ha.model.errors import Conflict, MindieHaError
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ledgers import Isolation, NodeLedger
 from mindie_ha.model.nodes import TAINT_ISOLATED, Taint
+from mindie_ha.model.views import NodeView
 
 ISOLATE_ATTEMPTS = 3
 ADOPTION = (
@@ -57,18 +59,27 @@ class Executor:
 
     async def run(self, actions: tuple[Action, ...]) -> tuple[Failure, ...]:
         """Perform all actions in parallel; returns those that failed."""
-        results = await asyncio.gather(*(self._attempt(action) for action in actions))
+        results = await every(self._attempt(action) for action in actions)
         return tuple(failure for failure in results if failure is not None)
 
-    async def settle_node(self, decision: NodeDecision, *, node_uid: str) -> None:
-        """Bring a node to the decision: remembered before set, taken off before forgotten."""
+    async def settle_node(self, decision: NodeDecision, *, view: NodeView) -> None:
+        """Bring a node to the decision on `view`: remembered before set, taken off before forgotten.
+
+        Raises Conflict if the node's ledger changed since `view`: an isolation that was added meanwhile
+        must not lose its taint.
+        """
         async with self._node_locks[decision.node]:
+            now = self._store.node_view(decision.node, now_s=self._clock.wall())
+            if now.ledger_version != view.ledger_version:
+                raise Conflict(
+                    f"the ledger of node {decision.node} changed since it was looked at", status=409
+                )
             if decision.tainted:
-                await self._ledgers.save_node(decision.ledger)
-                await self._taint(decision.node, node_uid, decision.ledger)
+                await self._ledgers.save_node(decision.ledger, version=view.ledger_version)
+                await self._taint(decision.node, view.node.uid, decision.ledger)
             else:
-                await self._untaint(decision.node, node_uid)
-                await self._ledgers.save_node(decision.ledger)
+                await self._untaint(decision.node, view.node.uid)
+                await self._ledgers.save_node(decision.ledger, version=view.ledger_version)
 
     async def _attempt(self, action: Action) -> Failure | None:
         try:
@@ -98,11 +109,11 @@ class Executor:
         """Add one isolation to the node's ledger, then set the taint. Others may add theirs meanwhile."""
         async with self._node_locks[action.node]:
             for attempt in range(ISOLATE_ATTEMPTS):
-                before = self._node_ledger(action)
+                before, version = self._node_ledger(action)
                 ledger = merge(before, action.isolation)
                 try:
                     if ledger != before:
-                        await self._ledgers.save_node(ledger)
+                        await self._ledgers.save_node(ledger, version=version)
                     break
                 except Conflict:
                     if attempt + 1 == ISOLATE_ATTEMPTS:
@@ -119,11 +130,11 @@ class Executor:
             taint = Taint(TAINT_ISOLATED, "NoSchedule")
             await self._writer.set_taint(node, uid=uid, taint=taint, present=False)
 
-    def _node_ledger(self, action: IsolateNode) -> NodeLedger:
+    def _node_ledger(self, action: IsolateNode) -> tuple[NodeLedger, str]:
         view = self._store.node_view(action.node, now_s=self._clock.wall())
         if view.ledger is not None and view.ledger.node_uid == action.node_uid:
-            return view.ledger
-        return NodeLedger(node=action.node, node_uid=action.node_uid)
+            return view.ledger, view.ledger_version
+        return NodeLedger(node=action.node, node_uid=action.node_uid), view.ledger_version
 
 
 def merge(ledger: NodeLedger, isolation: Isolation) -> NodeLedger:

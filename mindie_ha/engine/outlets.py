@@ -14,7 +14,7 @@ from mindie_ha.channels.grpc_server import GrpcServer
 from mindie_ha.channels.http_push import HttpPush
 from mindie_ha.channels.mailboxes import Mailboxes
 from mindie_ha.channels.passthrough import Passthrough
-from mindie_ha.channels.ports import DeliveryProblem, DeliveryReceipt, ServiceRef, TableVersion
+from mindie_ha.channels.ports import DeliveryProblem, DeliveryReceipt, FaultPort, ServiceRef, TableVersion
 from mindie_ha.channels.publishing import Publisher
 from mindie_ha.channels.settings import (
     MailboxLimits,
@@ -23,8 +23,10 @@ from mindie_ha.channels.settings import (
     TlsFiles,
     UpstreamSettings,
 )
+from mindie_ha.channels.signal_streams import SignalStreams
 from mindie_ha.cluster.writer import Writer
 from mindie_ha.engine.boot_tables import BootTables
+from mindie_ha.engine.signal_desk import SignalDesk
 from mindie_ha.engine.tables import TableDesk
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.entropy import Entropy
@@ -42,6 +44,8 @@ class Outlets:
         *,
         settings: Settings,
         desk: TableDesk,
+        signals: SignalDesk,
+        reports: FaultPort,
         writer: Writer,
         session: Callable[[], aiohttp.ClientSession],
         clock: Clock,
@@ -59,6 +63,10 @@ class Outlets:
             max_registrations=settings.grpc.max_registrations, max_subscribers=settings.grpc.max_subscribers
         )
         self.mailboxes = Mailboxes(tables=desk, clock=clock, limits=limits)
+        self.streams = SignalStreams(port=signals, clock=clock)
+        signals.attach(self.streams)
+        self._reports = reports
+        self._entropy = entropy
         self._server: GrpcServer | None = None
         self._publisher = Publisher(
             tables=desk,
@@ -80,6 +88,9 @@ class Outlets:
             _server_settings(self._settings),
             tables=self._desk,
             mailboxes=self.mailboxes,
+            streams=self.streams,
+            reports=self._reports,
+            entropy=self._entropy.child("signals"),
             passthrough=Passthrough(UpstreamSettings(address=self._settings.upstream)),
             clock=self._clock,
         )

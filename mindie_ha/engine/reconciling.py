@@ -10,18 +10,18 @@ Decisions on different workloads of one service, and on its table, do not wait f
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from mindie_ha.cluster.ledgers import Ledgers
 from mindie_ha.cluster.store import Store
 from mindie_ha.engine.executor import Executor
 from mindie_ha.engine.imaginations import Imagined
+from mindie_ha.engine.looks import Look
 from mindie_ha.engine.records import Recorder
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.logs import Log
+from mindie_ha.kit.tasks import every
 from mindie_ha.model.decisions import Decision, NodeDecision, Plan, TableDecision
 from mindie_ha.model.errors import Conflict, MindieHaError
 from mindie_ha.model.ids import ScopeKey, ScopeKind
@@ -55,13 +55,15 @@ class Tables(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What one look led to: whether to look again at once, after back-off, or at a given wall time."""
+class PublicReports(Protocol):
+    """Reads ConfigMaps that report public faults, and sweeps what has ended."""
 
-    progressed: bool = False
-    failed: bool = False
-    wake_at_s: float | None = None
+    async def reconcile(self, scope: ScopeKey) -> Look:
+        """Look once."""
+        ...
+
+
+LookListener = Callable[[ScopeKey, ScopeView | None], None]
 
 
 class Reconciler:
@@ -77,6 +79,8 @@ class Reconciler:
         recorder: Recorder,
         planner: Planner,
         node_planner: NodePlanner,
+        public: PublicReports,
+        on_look: LookListener,
         settings: Settings,
         clock: Clock,
         log: Log,
@@ -89,6 +93,8 @@ class Reconciler:
         self._recorder = recorder
         self._planner = planner
         self._node_planner = node_planner
+        self._public = public
+        self._on_look = on_look
         self._settings = settings
         self._clock = clock
         self._imagined = Imagined()
@@ -96,11 +102,15 @@ class Reconciler:
     async def reconcile(self, scope: ScopeKey) -> Look:
         """Look once. Raises nothing that the world can cause; a bug is contained by the caller."""
         if scope.kind is ScopeKind.NODE:
+            self._on_look(scope, None)
             return await self._node(scope)
+        if scope.kind is ScopeKind.PUBLIC:
+            return await self._public.reconcile(scope)
         subscribers, handed = self._tables.facts(scope)
         view = self._store.view(
             scope, now_s=self._clock.wall(), subscribers=subscribers, handed_to_all=handed
         )
+        self._on_look(scope, view)
         if view is None:
             self._recorder.forget(scope)
             self._imagined.forget(scope)
@@ -113,7 +123,7 @@ class Reconciler:
         steps = [self._workload(scope, before[each.workload], each) for each in plan.decisions]
         if plan.table is not None and view.table is not None:
             steps.append(self._table(scope, view, plan.table))
-        looks = await asyncio.gather(*steps)
+        looks = await every(steps)
         return Look(
             progressed=any(look.progressed for look in looks),
             failed=any(look.failed for look in looks),
@@ -128,7 +138,9 @@ class Reconciler:
             return Look(progressed=changed)
         if changed:
             try:
-                await self._ledgers.save_workload(decision.ledger, workload=view.workload)
+                await self._ledgers.save_workload(
+                    decision.ledger, workload=view.workload, version=view.ledger_version
+                )
             except MindieHaError as error:
                 return self._not_recorded(str(decision.workload), error)
         self._record(scope, view, decision)
@@ -155,7 +167,7 @@ class Reconciler:
             return Look(progressed=changed)
         if changed:
             try:
-                await self._ledgers.save_service(decision.ledger)
+                await self._ledgers.save_service(decision.ledger, version=view.table.ledger_version)
             except MindieHaError as error:
                 return self._not_recorded(f"table of {scope}", error)
         self._recorder.table(scope, decision, at_s=self._clock.wall())
@@ -164,8 +176,6 @@ class Reconciler:
 
     async def _node(self, scope: ScopeKey) -> Look:
         view = self._store.node_view(scope.name, now_s=self._clock.wall())
-        if view is None:
-            return Look()
         decision = self._node_planner(
             view,
             wanted=self._store.open_recoveries(),
@@ -175,7 +185,7 @@ class Reconciler:
         if not decision.changed or self._settings.dry_run:
             return Look(wake_at_s=decision.wake_at_s)
         try:
-            await self._executor.settle_node(decision, node_uid=view.node.uid)
+            await self._executor.settle_node(decision, view=view)
         except MindieHaError as error:
             return self._not_recorded(f"node {scope.name}", error)
         self._recorder.node(scope, decision, at_s=self._clock.wall())

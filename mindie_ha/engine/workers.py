@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from mindie_ha.engine.reconciling import Look, Reconciler
+from mindie_ha.engine.looks import Look
+from mindie_ha.engine.reconciling import Reconciler
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.metrics import Metrics
 from mindie_ha.kit.queues import KeyedQueue

@@ -50,7 +50,7 @@ def parse(
         raise InputError(f"no key {KEY}", where=where, advice="is it written by NodeD?")
     root = bodies.parse_object(text, where=where)
     info = bodies.as_object(root.get("NodeInfo"), where=f"{where}.NodeInfo")
-    devices, status = _content(info, where=where)
+    devices, status = content(info, where=where)
     if root.get("CheckCode") != check_code(devices, status):
         raise InputError("CheckCode does not fit the content", where=where, advice="somebody edited it")
     return _trouble(
@@ -74,7 +74,7 @@ def read(
     tables: NodeCodes | None = None,
 ) -> NodeTrouble:
     """The same for the object in ClusterD's list, which has no checksum."""
-    devices, status = _content(body, where=where)
+    devices, status = content(body, where=where)
     return _trouble(
         node, devices or (), status, updated_at_s=updated_at_s, now_s=now_s, tables=tables, where=where
     )
@@ -105,7 +105,8 @@ def judge(codes: Sequence[str], tables: NodeCodes) -> tuple[tuple[str, ...], Lev
     return known, worst((tables.level(code) for code in known), default=Level.NOT_HANDLE)
 
 
-def _content(info: Mapping[str, object], *, where: str) -> tuple[tuple[BoardDevice, ...] | None, str]:
+def content(info: Mapping[str, object], *, where: str) -> tuple[tuple[BoardDevice, ...] | None, str]:
+    """`FaultDevList` (None: null) and `NodeStatus` of a `NodeInfo`. Raises InputError."""
     status = info.get("NodeStatus") or ""
     if not isinstance(status, str):
         raise InputError("NodeStatus is no string", where=where)

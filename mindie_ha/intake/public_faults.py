@@ -17,8 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from mindie_ha.intake import device_info
 from mindie_ha.intake.public_messages import Assertion, Influence, Message, ReportedFault
-from mindie_ha.model.faults import Cause, Fault, FaultSource
+from mindie_ha.model.faults import Cause, CodeFact, Fault, FaultSource
+from mindie_ha.model.levels import Family, Level, parse_level
 from mindie_ha.model.public_faults import PublicFault, PublicFaultLedger, Recovered
 
 HOLD_S = 5.0
@@ -146,6 +148,15 @@ def faults_on(
 
 
 def _fault(one: PublicFault, device: str, evidence: str) -> Fault:
+    level = parse_level(one.level)
+    fact = CodeFact(
+        code=one.code,
+        level=level,
+        family=Family.PUBLIC,
+        listed=level not in (Level.NOT_HANDLE, Level.SUB_HEALTH),
+        first_seen_s=one.added_at_s,
+        told_at_s=float(one.fault_time_s),
+    )
     return Fault(
         source=FaultSource.PUBLIC,
         cause=Cause.PUBLIC_FAULT,
@@ -156,7 +167,8 @@ def _fault(one: PublicFault, device: str, evidence: str) -> Fault:
         first_seen_s=one.added_at_s,
         last_seen_s=one.seen_at_s,
         evidence=evidence,
-        acts=one.level in ACTING_LEVELS,
+        acts=device_info.acts(fact),
+        details=(fact,),
     )
 
 
@@ -216,7 +228,6 @@ def _weight(one: PublicFault) -> int:
     return _FRAME_WEIGHT + len(one.node) + len(one.resource) + len(one.fault_id) + 3 * len(one.devices)
 
 
-ACTING_LEVELS = frozenset({"SeparateNPU"})
 _FRAME_WEIGHT = 300
 _READ_WEIGHT = 400  # namespace, name and digest of a ConfigMap
 

@@ -68,6 +68,9 @@ class Metrics:
         self.events_dropped = made.counter("events_dropped_total", "Kubernetes Events not sent", ["cause"])
         self.ledgers_unreadable = made.gauge("ledgers_unreadable", "Ledgers that stop their owner", ["kind"])
         self.tables = made.counter("tables_total", "Rank tables by channel and result", ["channel", "result"])
+        self.public_reports = made.counter(
+            "public_reports_total", "Reports of public faults by entry and answer", ["entry", "answer"]
+        )
         self.subscribers = made.gauge("subscribers", "Open rank table streams")
         self.leader = made.gauge("leader", "1 while this process leads")
 

@@ -7,7 +7,7 @@ reported with its trace, and stop nothing else. Cancellation is never swallowed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
@@ -41,6 +41,20 @@ class Crash(Generic[T]):
     def crashed(self) -> bool:
         """Whether it ended by an exception."""
         return self.error is not None
+
+
+async def every(steps: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of all steps, which run side by side.
+
+    A crash of one is raised only when all have ended, so that none still runs when the caller goes on.
+    """
+    ended = await asyncio.gather(*steps, return_exceptions=True)
+    results: list[T] = []
+    for one in ended:
+        if isinstance(one, BaseException):
+            raise one
+        results.append(one)
+    return results
 
 
 class Supervisor:
@@ -127,4 +141,4 @@ class Supervisor:
             self._log.error("task does not end", task=task.get_name(), waited_s=timeout_s)
 
 
-__all__ = ["Crash", "OnEnd", "Supervisor"]
+__all__ = ["Crash", "OnEnd", "Supervisor", "every"]

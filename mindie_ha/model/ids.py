@@ -33,6 +33,7 @@ class ScopeKind(StrEnum):
     SERVICE = "service"
     JOB = "job"
     NODE = "node"
+    PUBLIC = "public"  # public faults: a ConfigMap that reports some, or what ends by itself
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -60,3 +61,11 @@ def job_key(key: ObjectKey) -> ScopeKey:
 def node_key(node: str) -> ScopeKey:
     """The key under which a node's isolations are reconciled."""
     return ScopeKey(ScopeKind.NODE, "", node)
+
+
+def public_key(config_map: ObjectKey) -> ScopeKey:
+    """The key under which a ConfigMap that reports public faults is read."""
+    return ScopeKey(ScopeKind.PUBLIC, config_map.namespace, config_map.name)
+
+
+PUBLIC_SWEEP = ScopeKey(ScopeKind.PUBLIC, "", "")  # public faults that end by themselves

@@ -33,6 +33,7 @@ class Node:
     addresses: tuple[str, ...] = ()
     capacity_npu: int = 0
     healthy_status: str = ""  # annotation NodeHealthyStatus; sticky until a person removes it
+    serial: str = ""  # annotation product-serial-number
     resource_version: str = ""
 
 

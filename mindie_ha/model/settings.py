@@ -24,13 +24,6 @@ class Owner(StrEnum):
     VOLCANO = "volcano"
 
 
-class FaultFeed(StrEnum):
-    """Where faults of cards, switches and boards are read."""
-
-    DEVICE_PLUGIN = "device-plugin"
-    CLUSTERD = "clusterd"
-
-
 class PhaseSettings(Section):
     """Deadlines of the Kubernetes rungs (seconds)."""
 
@@ -56,12 +49,14 @@ class FaultSettings(Section):
     release_after_s: float = Field(
         300.0, ge=0, description="an isolation ends this long after its fault healed"
     )
+    public_codes_file: str = Field(
+        "", description="table of public fault codes and reporters; empty: the documented defaults"
+    )
+    public_suspect_after_s: float = Field(
+        86_400.0, ge=0, description="a public fault not reported again for this long is marked; 0: never"
+    )
     report_stale_s: float = Field(600.0, gt=0, description="a device report older than this is no report")
     resetting_s: float = Field(600.0, gt=0, description="a card in reset for longer than this is faulty")
-    source: FaultFeed = Field(
-        FaultFeed.DEVICE_PLUGIN,
-        description="`device-plugin`: the reports of device plugin and NodeD; `clusterd`: the lists it fused",
-    )
 
 
 class BudgetSettings(Section):

@@ -25,7 +25,9 @@ class NodeView:
     troubles: tuple[Fault, ...] = ()  # of its switch and board, and by its annotations
     unreported: str = ""  # why the newest device report is no report; a condition, not a fault
     listed: ListedDevices | None = None  # None: the scheduler's list does not show this node
+    publicly_bad: frozenset[str] = frozenset()  # cards that acting public faults name
     ledger: NodeLedger | None = None
+    ledger_version: str = ""  # of the object that holds it: whoever saves says which one was looked at
     ledger_error: str = ""
 
 
@@ -36,6 +38,7 @@ class WorkloadView:
     workload: Workload
     pods: tuple[Pod, ...]  # by rank, then name
     ledger: WorkloadLedger
+    ledger_version: str = ""
     ledger_error: str = ""  # not empty: unreadable, observe only
     podgroup: PodGroup | None = None
     rings: RingsConfig | None = None
@@ -60,6 +63,7 @@ class TableView:
     """The service's table as published, and who listens."""
 
     ledger: ServiceLedger
+    ledger_version: str = ""
     ledger_error: str = ""
     subscribers: int = 0
     handed_to_all: bool = True  # nothing of the current generation is still owed

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mindie_ha.model.decisions import NodeDecision, Notice
+from mindie_ha.model.faults import Cause
 from mindie_ha.model.ledgers import Isolation, NodeLedger
 from mindie_ha.model.nodes import TAINT_ISOLATED
 from mindie_ha.model.settings import Settings
@@ -30,6 +31,13 @@ def undo_of(node: str) -> str:
 def is_listed(node: NodeView, device: str) -> bool:
     """Whether the scheduler knows that `device` is bad."""
     return node.listed is not None and device in node.listed.unhealthy
+
+
+def is_well(node: NodeView, device: str) -> bool:
+    """Whether everybody who reports on `device` says that nothing is wrong with it."""
+    if device in node.publicly_bad:
+        return False
+    return node.report is not None and device not in node.report.unhealthy
 
 
 def is_tainted(node: NodeView) -> bool:
@@ -96,17 +104,19 @@ def _is_healed(isolation: Isolation, view: NodeView) -> bool:
     if not isolation.device:
         troubled = any(fault.cause == isolation.reason and fault.acts for fault in view.troubles)
         return view.node.exists and view.node.ready and not troubled
-    return view.report is not None and isolation.device not in view.report.unhealthy
+    if isolation.reason == Cause.PUBLIC_FAULT:
+        return isolation.device not in view.publicly_bad
+    return is_well(view, isolation.device)
 
 
 def _is_over(isolation: Isolation, view: NodeView, *, settings: Settings, now_s: float) -> bool:
     if isolation.until == "released":
         return False
-    if isolation.until == "listed":
-        if is_listed(view, isolation.device):
-            return True
-        if view.listed is None and now_s >= isolation.since_s + settings.phases.list_lag_s:
-            return True
+    if isolation.device and is_listed(view, isolation.device):
+        return True
+    lag_is_over = now_s >= isolation.since_s + settings.phases.list_lag_s
+    if isolation.until == "listed" and view.listed is None and lag_is_over:
+        return True
     healed_since_s = isolation.healed_since_s
     return healed_since_s is not None and now_s >= healed_since_s + settings.faults.release_after_s
 

@@ -18,7 +18,7 @@ from mindie_ha.model.ledgers import Isolation
 from mindie_ha.model.recoveries import Obligation, Recovery
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import NodeView
-from mindie_ha.policy.isolations import is_listed, is_tainted, undo_of
+from mindie_ha.policy.isolations import is_listed, is_tainted, is_well, undo_of
 from mindie_ha.policy.looks import Look, wants_name
 
 MARK_TAINT = "node-taint"
@@ -54,7 +54,7 @@ def needs(look: Look) -> tuple[Need, ...]:
         node = look.nodes.get(fault.node)
         if need is None or node is None or not node.node.exists or node.ledger_error:
             continue
-        if need.until == "listed" and is_listed(node, need.device):
+        if need.device and is_listed(node, need.device):
             continue
         found.setdefault(need.ref, need)
     return tuple(found.values())
@@ -66,6 +66,8 @@ def _need(fault: Fault) -> Need | None:
             return Need(fault.node, "", fault.cause, (), "healed")
         case Cause.NODE_HARDWARE | Cause.SWITCH_UNHEALTHY | Cause.NODE_MARKED:
             return Need(fault.node, "", fault.cause, fault.codes, "healed")
+        case Cause.PUBLIC_FAULT:  # perhaps nobody tells the scheduler: the taint stays until it is over
+            return Need(fault.node, fault.device, fault.cause, fault.codes, "healed")
         case Cause.CHIP_UNHEALTHY:
             return Need(fault.node, fault.device, fault.cause, fault.codes, "listed")
         case _:
@@ -145,11 +147,11 @@ def _may_end(look: Look, obligation: Obligation, recovery: Recovery) -> bool:
     device = isolation_id.partition(":")[2]
     if node is None or not node.node.exists or device == "-":
         return True  # nothing is placed on a lost node
-    if is_listed(node, device) or (node.report is not None and device not in node.report.unhealthy):
+    if is_listed(node, device) or is_well(node, device):
         return True
     entry = entry_of(node, isolation_id, wants_name(look, recovery.epoch))
-    if entry is not None and entry.overruled_at_s is not None:
-        return True
+    if entry is not None and (entry.overruled_at_s is not None or entry.until == "healed"):
+        return True  # a person takes it on, or it outlives this recovery
     return node.listed is None and look.now_s >= obligation.since_s + look.settings.phases.list_lag_s
 
 

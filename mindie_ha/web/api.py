@@ -6,6 +6,7 @@
     GET  /v1/services/{ns}/{job_id}/ranktable      the published table, byte for byte; ETag is its digest;
                                                    with If-None-Match and ?wait=S it answers when it changes
     POST /v1/services/{ns}/{job_id}/ranktable/push hand the current table over to every destination again
+    POST /v1/faults                                report public faults; the body is a ConfigMap's message
     GET  /v1/decisions?subject=NS/NAME&limit=N     newest decisions, oldest first
 
 Errors are `{"error": {"what", "where", "advice"}}`. Handlers read snapshots and never touch the cluster.
@@ -23,14 +24,22 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from mindie_ha.channels.errors import LimitReached
-from mindie_ha.channels.ports import ServiceRef, TableVersion
+from mindie_ha.channels.ports import FaultPort, ReportAnswer, ReportCode, ServiceRef, TableVersion
 from mindie_ha.engine.records import Recorder
 from mindie_ha.engine.sinks import as_json
+from mindie_ha.intake import bodies
+from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey, job_key, service_key
 from mindie_ha.web.reports import Reporter
 
 MAX_WAIT_S = 60.0
 DEFAULT_DECISIONS = 100
+STATUS_OF = {
+    ReportCode.OK: 200,
+    ReportCode.INVALID: 400,
+    ReportCode.TOO_MANY: 429,
+    ReportCode.NOT_KEPT: 503,
+}
 
 
 class TableSource(Protocol):
@@ -67,6 +76,7 @@ class Sources:
     recorder: Recorder
     registry: CollectorRegistry
     health: Callable[[], Health]
+    faults: FaultPort
 
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -86,6 +96,7 @@ def make_app(sources: Sources, *, max_body_bytes: int) -> web.Application:
             web.get("/v1/services/{namespace}/{name}", _service),
             web.get("/v1/services/{namespace}/{name}/ranktable", _ranktable),
             web.post("/v1/services/{namespace}/{name}/ranktable/push", _push),
+            web.post("/v1/faults", _report_faults),
             web.get("/v1/decisions", _decisions),
         ]
     )
@@ -202,6 +213,32 @@ def _known_digest(request: web.Request) -> str:
     """The first entity tag of If-None-Match; proxies may have made it a weak one."""
     first = request.headers.get("If-None-Match", "").split(",")[0].strip()
     return first.removeprefix("W/").strip('"')
+
+
+async def _report_faults(request: web.Request) -> web.Response:
+    where = request.path
+    try:
+        body = bodies.parse_object((await request.read()).decode(), where=where)
+    except UnicodeDecodeError:
+        return _fault_answer(ReportAnswer(ReportCode.INVALID, "the body is not UTF-8"), where=where)
+    except InputError as error:
+        return _fault_answer(ReportAnswer(ReportCode.INVALID, error.what), where=where)
+    answer = await request.app[SOURCES].faults.report(body, entry="http")
+    return _fault_answer(answer, where=where)
+
+
+def _fault_answer(answer: ReportAnswer, *, where: str) -> web.Response:
+    """The answer of the wire in the body, and the status that says the same to HTTP clients."""
+    body: dict[str, object] = {
+        "code": int(answer.code),
+        "info": answer.info,
+        "accepted": answer.accepted,
+        "left_out": answer.left_out,
+    }
+    if answer.code is not ReportCode.OK:
+        advice = "docs/api.md describes the message" if answer.code is ReportCode.INVALID else "send it again"
+        body["error"] = {"what": answer.info, "where": where, "advice": advice}
+    return json_response(body, status=STATUS_OF[answer.code])
 
 
 def _no_service(namespace: str, name: str) -> web.Response:

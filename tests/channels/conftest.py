@@ -13,8 +13,10 @@ from mindie_ha.channels.grpc_server import GrpcServer
 from mindie_ha.channels.mailboxes import Mailboxes
 from mindie_ha.channels.passthrough import Passthrough
 from mindie_ha.channels.settings import MailboxLimits, ServerSettings, UpstreamSettings
+from mindie_ha.channels.signal_streams import SignalStreams
 from mindie_ha.kit.clock import LoopClock
-from tests.channels.fakes import FakeTables
+from mindie_ha.kit.entropy import Entropy
+from tests.channels.fakes import FakeReports, FakeSignals, FakeTables
 
 
 @dataclass
@@ -25,6 +27,9 @@ class Serving:
     mailboxes: Mailboxes
     server: GrpcServer
     port: int
+    signals: FakeSignals
+    reports: FakeReports
+    streams: SignalStreams
 
 
 Serve = Callable[..., Awaitable[Serving]]
@@ -48,16 +53,21 @@ async def serve() -> AsyncIterator[Serve]:
         mailboxes = Mailboxes(
             tables=tables, clock=clock, limits=limits or MailboxLimits(resolve_retry_s=0.05)
         )
+        signals, reports = FakeSignals(tables), FakeReports()
+        streams = SignalStreams(port=signals, clock=clock)
         server = GrpcServer(
             settings or ServerSettings(listen="127.0.0.1:0", stop_grace_s=0.2),
             tables=tables,
             mailboxes=mailboxes,
+            streams=streams,
+            reports=reports,
             passthrough=Passthrough(upstream or UpstreamSettings()),
             clock=clock,
+            entropy=Entropy(1),
         )
         port = await server.start()
         started.append(server)
-        return Serving(tables, mailboxes, server, port)
+        return Serving(tables, mailboxes, server, port, signals, reports, streams)
 
     yield start
     for server in started:

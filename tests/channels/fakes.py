@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from mindie_ha.channels.deliveries import DeliveryTools
+from mindie_ha.channels.fault_signals import CLUSTER, FaultSubject, NodeFaults
 from mindie_ha.channels.ports import (
     DeliveryProblem,
     DeliveryReceipt,
+    ReportAnswer,
+    ReportCode,
     ServiceRef,
     SubscriberKind,
     TableVersion,
@@ -71,6 +74,41 @@ class FakeTables:
 
     def subscriber_left(self, service: ServiceRef, *, role: str, peer: str, kind: SubscriberKind) -> None:
         self.left.append((service, role, kind))
+
+
+@dataclass
+class FakeSignals:
+    """Knows the faults of some subjects, and one role that may ask."""
+
+    tables: FakeTables
+    faults: dict[FaultSubject, tuple[NodeFaults, ...]] = field(default_factory=dict)
+    roles: set[str] = field(default_factory=lambda: {"mindie-ms-controller"})
+    asked: int = 0
+
+    def subject(self, job_id: str, peer_ip: str) -> FaultSubject | None:
+        if not job_id:
+            return CLUSTER
+        found = self.tables.resolve(job_id, peer_ip)
+        return FaultSubject("service", str(found)) if isinstance(found, ServiceRef) else None
+
+    def role_refusal(self, job_id: str, role: str) -> str:
+        return "" if not self.tables.is_ours(job_id) or role in self.roles else f"no job with app={role}"
+
+    def faults_of(self, subject: FaultSubject) -> tuple[NodeFaults, ...]:
+        self.asked += 1
+        return self.faults.get(subject, ())
+
+
+@dataclass
+class FakeReports:
+    """Takes every report and answers as told."""
+
+    answer: ReportAnswer = field(default_factory=lambda: ReportAnswer(ReportCode.OK, "received", accepted=1))
+    taken: list[tuple[Mapping[str, object], str]] = field(default_factory=list)
+
+    async def report(self, body: Mapping[str, object], *, entry: str) -> ReportAnswer:
+        self.taken.append((body, entry))
+        return self.answer
 
 
 @dataclass

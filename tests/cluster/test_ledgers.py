@@ -66,6 +66,22 @@ class Process:
         assert await self.mirror.wait_synced(timeout_s=60) == {}
         return self
 
+    def _version(self, key: ObjectKey) -> str:
+        entry = self.store.ledger_entry(key)
+        return entry.resource_version if entry is not None else ""
+
+    async def save_workload(self, ledger: WorkloadLedger, *, workload: Workload) -> Written:
+        version = self._version(documents.workload_ledger_key(workload))
+        return await self.ledgers.save_workload(ledger, workload=workload, version=version)
+
+    async def save_service(self, ledger: ServiceLedger) -> Written:
+        version = self._version(documents.service_ledger_key(ledger.namespace, ledger.job_id))
+        return await self.ledgers.save_service(ledger, version=version)
+
+    async def save_node(self, ledger: NodeLedger) -> Written:
+        version = self._version(documents.node_ledger_key("mindx-dl", ledger.node))
+        return await self.ledgers.save_node(ledger, version=version)
+
     def workload(self, name: str = "p0") -> Workload:
         found = self.store.workload(ObjectKey("mindie", name))
         assert found is not None
@@ -101,7 +117,7 @@ async def test_what_was_saved_is_known_at_once_and_after_a_restart(cluster: Clus
     await new_job(cluster)
     first = await Process(cluster).watching()
     ledger = with_epoch(first.workload(), 3)
-    assert await first.ledgers.save_workload(ledger, workload=first.workload()) is Written.DONE
+    assert await first.save_workload(ledger, workload=first.workload()) is Written.DONE
     assert first.remembered() == (ledger, "")
     second = await Process(cluster).watching()
     assert second.remembered() == (ledger, "")
@@ -114,13 +130,27 @@ async def test_of_two_processes_the_one_that_saw_less_is_refused_and_then_knows(
     await new_job(cluster)
     one, other = await Process(cluster).watching(), await Process(cluster).watching()
     workload = one.workload()
-    await one.ledgers.save_workload(with_epoch(workload, 1), workload=workload)
+    await one.save_workload(with_epoch(workload, 1), workload=workload)
     with pytest.raises(Conflict):
-        await other.ledgers.save_workload(with_epoch(workload, 7), workload=workload)
+        await other.save_workload(with_epoch(workload, 7), workload=workload)
     assert other.remembered()[0].epoch == 1
-    await other.ledgers.save_workload(with_epoch(workload, 2), workload=workload)
+    await other.save_workload(with_epoch(workload, 2), workload=workload)
     await settle()
     assert one.remembered()[0].epoch == 2
+
+
+async def test_what_came_in_after_the_look_is_not_overwritten(cluster: Cluster) -> None:
+    await new_job(cluster)
+    process = await Process(cluster).watching()
+    workload = process.workload()
+    await process.save_workload(with_epoch(workload, 1), workload=workload)
+    looked_at = process.store.view(SERVICE, now_s=NOW_S)
+    assert looked_at is not None
+    await process.save_workload(with_epoch(workload, 2), workload=workload)
+    version = looked_at.workloads[0].ledger_version
+    with pytest.raises(Conflict):
+        await process.ledgers.save_workload(with_epoch(workload, 9), workload=workload, version=version)
+    assert process.remembered()[0].epoch == 2
 
 
 @pytest.mark.parametrize(
@@ -138,19 +168,19 @@ async def test_a_ledger_that_somebody_edited_stops_its_workload_and_is_not_overw
     await new_job(cluster)
     process = await Process(cluster).watching()
     workload = process.workload()
-    await process.ledgers.save_workload(with_epoch(workload, 3), workload=workload)
+    await process.save_workload(with_epoch(workload, 3), workload=workload)
     await cluster.merge(LEDGER_PATH, {"data": data})
     await settle()
     assert words in process.remembered()[1]
     with pytest.raises(LedgerUnreadable, match=words):
-        await process.ledgers.save_workload(with_epoch(workload, 4), workload=workload)
+        await process.save_workload(with_epoch(workload, 4), workload=workload)
 
 
 async def test_an_unknown_schema_version_is_unreadable_not_zero(cluster: Cluster) -> None:
     await new_job(cluster)
     process = await Process(cluster).watching()
     workload = process.workload()
-    await process.ledgers.save_workload(with_epoch(workload, 3), workload=workload)
+    await process.save_workload(with_epoch(workload, 3), workload=workload)
     found = await cluster.request("GET", LEDGER_PATH)
     text = found["data"]["ledger.json"].replace('"schema_version":1', '"schema_version":99')
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -163,14 +193,14 @@ async def test_case_081_a_job_created_again_under_its_name_starts_from_zero(clus
     await new_job(cluster)
     process = await Process(cluster).watching()
     old = process.workload()
-    await process.ledgers.save_workload(with_epoch(old, 9), workload=old)
+    await process.save_workload(with_epoch(old, 9), workload=old)
     await cluster.request("DELETE", f"{JOBS}/p0")
     await new_job(cluster)
     await settle()
     new = process.workload()
     assert new.uid != old.uid
     assert process.remembered()[0].epoch == 0
-    await process.ledgers.save_workload(with_epoch(new, 1), workload=new)
+    await process.save_workload(with_epoch(new, 1), workload=new)
     assert process.remembered()[0].workload_uid == new.uid
 
 
@@ -178,7 +208,7 @@ async def test_a_service_ledger_holds_a_large_table_and_is_found_by_its_job_id(c
     await new_job(cluster)
     process = await Process(cluster).watching()
     ledger = ServiceLedger(namespace="mindie", job_id="svc", generation=2, text="x" * 900_000, ids={"p0": 2})
-    await process.ledgers.save_service(ledger)
+    await process.save_service(ledger)
     assert process.store.service_ledger(SERVICE) == ledger
     view = process.store.view(SERVICE, now_s=NOW_S)
     assert view is not None
@@ -191,7 +221,7 @@ async def test_a_ledger_above_its_bound_is_refused_before_it_is_sent(cluster: Cl
     process = await Process(cluster).watching()
     ledger = ServiceLedger(namespace="mindie", job_id="svc", generation=1, text="x" * 1_100_000)
     with pytest.raises(LedgerUnreadable, match="above the bound"):
-        await process.ledgers.save_service(ledger)
+        await process.save_service(ledger)
 
 
 def isolation(wanted_by: str) -> Isolation:
@@ -209,7 +239,7 @@ async def test_a_node_ledger_goes_with_its_node(cluster: Cluster) -> None:
     node = await cluster.create("/api/v1/nodes", "n1")
     process = await Process(cluster).watching()
     ledger = NodeLedger(node="n1", node_uid=node["metadata"]["uid"], isolations=(isolation("person:me"),))
-    await process.ledgers.save_node(ledger)
+    await process.save_node(ledger)
     assert process.store.node_view("n1", now_s=NOW_S).ledger == ledger
     found = await cluster.request("GET", "/api/v1/namespaces/mindx-dl/configmaps/mindie-ha-node-n1")
     assert found["metadata"]["ownerReferences"][0]["kind"] == "Node"
@@ -219,10 +249,10 @@ async def test_open_recoveries_are_named_as_isolations_name_them(cluster: Cluste
     await new_job(cluster)
     process = await Process(cluster).watching()
     workload = process.workload()
-    await process.ledgers.save_workload(recovering(workload), workload=workload)
+    await process.save_workload(recovering(workload), workload=workload)
     assert process.store.open_recoveries() == {"recovery:mindie/p0#4"}
     assert process.store.fleet(now_s=NOW_S).open_recoveries == 1
-    await process.ledgers.save_workload(with_epoch(workload, 4), workload=workload)
+    await process.save_workload(with_epoch(workload, 4), workload=workload)
     assert process.store.open_recoveries() == frozenset()
 
 
@@ -231,10 +261,10 @@ async def test_a_recovery_that_closes_wakes_the_nodes_that_it_wanted_isolated(cl
     await cluster.create("/api/v1/nodes", "n1")
     process = await Process(cluster).watching()
     workload = process.workload()
-    await process.ledgers.save_workload(recovering(workload), workload=workload)
-    await process.ledgers.save_node(NodeLedger(node="n1", isolations=(isolation("recovery:mindie/p0#4"),)))
+    await process.save_workload(recovering(workload), workload=workload)
+    await process.save_node(NodeLedger(node="n1", isolations=(isolation("recovery:mindie/p0#4"),)))
     process.told.calls.clear()
-    await process.ledgers.save_workload(with_epoch(workload, 4), workload=workload)
+    await process.save_workload(with_epoch(workload, 4), workload=workload)
     assert {scope for scopes, _ in process.told.calls for scope in scopes} == {SERVICE, node_key("n1")}
 
 
@@ -243,8 +273,8 @@ async def test_what_an_unreadable_ledger_wanted_isolated_stays_wanted(cluster: C
     await cluster.create("/api/v1/nodes", "n1")
     process = await Process(cluster).watching()
     workload = process.workload()
-    await process.ledgers.save_workload(recovering(workload), workload=workload)
-    await process.ledgers.save_node(NodeLedger(node="n1", isolations=(isolation("recovery:mindie/p0#4"),)))
+    await process.save_workload(recovering(workload), workload=workload)
+    await process.save_node(NodeLedger(node="n1", isolations=(isolation("recovery:mindie/p0#4"),)))
     await cluster.merge(LEDGER_PATH, {"data": {"digest": "0"}})
     await settle()
     assert process.store.open_recoveries() == {"recovery:mindie/p0#4"}

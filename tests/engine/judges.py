@@ -156,7 +156,8 @@ class Judge:
 
     def _known_map(self, namespace: str, name: str, request: ApiRequest) -> None:
         ours = name.startswith(("mindie-ha-ledger-", "mindie-ha-service-", "mindie-ha-node-"))
-        if ours or (namespace, name) == ("volcano-system", "vcjob-fault-npu-cm"):
+        public = (namespace, name) == ("mindx-dl", "mindie-ha-public-faults")
+        if ours or public or (namespace, name) == ("volcano-system", "vcjob-fault-npu-cm"):
             return
         keys = set(_body(request).get("data", {}))
         if keys != {"global_ranktable.json"}:

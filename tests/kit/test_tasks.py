@@ -13,7 +13,7 @@ from mindie_ha.kit.clock import LoopClock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.logs import make_log
 from mindie_ha.kit.metrics import Metrics
-from mindie_ha.kit.tasks import OnEnd, Supervisor
+from mindie_ha.kit.tasks import OnEnd, Supervisor, every
 
 pytestmark = pytest.mark.looptime
 
@@ -136,3 +136,35 @@ async def test_closing_is_bounded_and_names_who_does_not_end(house: House) -> No
     assert house.lines()[-1]["task"] == "stubborn"
     stop.set()
     await task
+
+
+async def test_a_crash_of_one_step_is_told_when_every_step_has_ended() -> None:
+    ended: list[str] = []
+
+    async def slow() -> None:
+        await asyncio.sleep(5)
+        ended.append("slow")
+
+    async def broken() -> None:
+        raise ValueError("bug")
+
+    with pytest.raises(ValueError, match="bug"):
+        await every([broken(), slow()])
+    assert ended == ["slow"]
+
+
+async def test_cancelling_steps_cancels_each_of_them() -> None:
+    ended: list[str] = []
+
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(5)
+        finally:
+            ended.append("slow")
+
+    task = asyncio.create_task(every([slow(), slow()]))
+    await asyncio.sleep(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended == ["slow", "slow"]

@@ -288,7 +288,9 @@ def _kind(note: Note) -> str:
     if note.path.startswith("/api/v1/nodes/"):
         return f"{verb} node (taint)"
     family = _LEDGER.search(note.path)
-    return f"{verb} {family[2]} ledger" if family and family[2] else f"{verb} ledger"
+    if family is None or not family[2]:
+        return f"{verb} ledger"
+    return f"{verb} {'workload' if family[2] == 'ledger' else family[2]} ledger"
 
 
 def _free_ports(count: int) -> list[int]:

@@ -1,0 +1,105 @@
+"""Files -> the Kubernetes objects in them: YAML with any number of documents, JSON, and `kind: List`.
+
+Every file is hostile: too large, no text, no YAML, nested without end. Each of these is one `InputError`; an
+object that is none (no mapping, no kind) is named by its place in the file and refused in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import yaml
+
+from mindie_ha.model.errors import InputError
+
+MAX_FILE = 64 * 1024 * 1024
+MAX_OBJECTS = 10_000
+MAX_DEPTH = 8  # lists in lists
+
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One object of a file."""
+
+    file: str
+    kind: str
+    namespace: str
+    name: str
+    body: Mapping[str, object]
+
+    @property
+    def title(self) -> str:
+        """How people name it."""
+        key = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.file}: {self.kind} {key}"
+
+    @property
+    def labels(self) -> Mapping[str, object]:
+        """`metadata.labels`; empty where there are none, or none that can be read."""
+        return _mapping(_mapping(self.body.get("metadata")).get("labels"))
+
+    @property
+    def data(self) -> Mapping[str, object]:
+        """`data` of a ConfigMap as written, values of any type."""
+        return _mapping(self.body.get("data"))
+
+
+def read(text: str, *, file: str) -> list[Subject]:
+    """The objects in `text`. Raises InputError."""
+    if len(text) > MAX_FILE:
+        raise InputError(f"{len(text)} characters are more than {MAX_FILE}", where=file)
+    try:
+        documents = list(yaml.load_all(text, Loader=Loader))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f"line {mark.line + 1}" if mark is not None else "somewhere"
+        problem = getattr(error, "problem", None) or "bad syntax"
+        advice = "give what `kubectl get … -o yaml` or `-o json` prints"
+        raise InputError(f"neither YAML nor JSON: {problem} in {line}", where=file, advice=advice) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"neither YAML nor JSON: {error}", where=file) from None
+    found: list[Subject] = []
+    for number, document in enumerate(documents, 1):
+        if document is not None:
+            found.extend(_objects(document, file=file, place=f"document {number}", depth=0))
+        if len(found) > MAX_OBJECTS:
+            raise InputError(f"more than {MAX_OBJECTS} objects", where=file)
+    if not found:
+        raise InputError("holds no object", where=file)
+    return found
+
+
+def _objects(value: object, *, file: str, place: str, depth: int) -> Iterator[Subject]:
+    if not isinstance(value, dict):
+        raise InputError("is no Kubernetes object", where=f"{file}: {place}", advice="an object has a kind")
+    kind = value.get("kind")
+    items = value.get("items")
+    if isinstance(items, list) and isinstance(kind, str) and kind.endswith("List"):
+        if depth >= MAX_DEPTH:
+            raise InputError("lists in lists without end", where=f"{file}: {place}")
+        for number, item in enumerate(items, 1):
+            yield from _objects(item, file=file, place=f"{place}, item {number}", depth=depth + 1)
+        return
+    if not isinstance(kind, str) or not kind:
+        raise InputError("has no kind", where=f"{file}: {place}", advice="keep the line `kind: …`")
+    metadata = _mapping(value.get("metadata"))
+    yield Subject(
+        file=file,
+        kind=kind[:64],
+        namespace=_text(metadata.get("namespace")),
+        name=_text(metadata.get("name")) or f"({place})",
+        body=value,
+    )
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        return {}
+    return {key: item for key, item in value.items() if isinstance(key, str)}
+
+
+def _text(value: object) -> str:
+    return value[:253] if isinstance(value, str) else ""

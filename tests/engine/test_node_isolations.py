@@ -1,0 +1,46 @@
+"""Several want one node isolated: an older decision never takes away what one of them added since."""
+
+from __future__ import annotations
+
+import pytest
+
+from mindie_ha.cluster.ledgers import Ledgers
+from mindie_ha.engine.executor import Executor
+from mindie_ha.model.decisions import IsolateNode, NodeDecision
+from mindie_ha.model.errors import Conflict
+from mindie_ha.model.ledgers import Isolation, NodeLedger
+
+from .clusters import cluster
+from .judges import TAINT
+
+pytestmark = pytest.mark.looptime
+NODE = "node-5"
+
+
+def isolation(name: str) -> Isolation:
+    return Isolation(
+        id=f"ByHand:{name}",
+        reason="ByHand",
+        wanted_by=(f"person:{name}",),
+        until="released",
+        since_s=1.0,
+        undo="kubectl taint …",
+    )
+
+
+async def test_a_release_decided_before_an_isolation_was_added_does_not_undo_it() -> None:
+    async with cluster() as c:
+        store, app = c.app.core.store, c.app
+        ledgers = Ledgers(store=store, writer=app.writer, namespace=app.settings.cluster.namespace)
+        executor = Executor(store=store, writer=app.writer, ledgers=ledgers, clock=c.clock)
+        uid = store.node_view(NODE, now_s=0).node.uid
+        assert await executor.run((IsolateNode(NODE, uid, isolation("ann")),)) == ()
+        looked_at = store.node_view(NODE, now_s=0)
+        assert await executor.run((IsolateNode(NODE, uid, isolation("bob")),)) == ()
+        released = NodeDecision(NODE, NodeLedger(node=NODE, node_uid=uid), tainted=False, changed=True)
+        with pytest.raises(Conflict):
+            await executor.settle_node(released, view=looked_at)
+        assert TAINT in c.taints(NODE)
+        ledger = store.node_view(NODE, now_s=0).ledger
+        assert ledger is not None
+        assert {one.id for one in ledger.isolations} == {"ByHand:ann", "ByHand:bob"}
