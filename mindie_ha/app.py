@@ -49,7 +49,6 @@ from mindie_ha.model.decisions import Notice
 from mindie_ha.model.errors import MindieHaError, NotFound, SettingsError, Unreachable
 from mindie_ha.model.ids import ObjectKey, ScopeKey, node_key, service_key
 from mindie_ha.model.settings import Settings
-from mindie_ha.policy.brakes import braked_since_s
 from mindie_ha.policy.isolations import plan_node
 from mindie_ha.policy.planner import plan
 from mindie_ha.web.api import Health, Sources, make_app
@@ -58,7 +57,7 @@ from mindie_ha.web.reports import Overview, Reporter, ScopeReport
 SYNC_PATIENCE_S = 30.0  # between complaints about a cache that does not fill
 OBSERVE_TIMEOUT_S = 20.0
 FIRST_RETRY_S = 0.01  # a look that lost a race to another writer; doubles while it fails
-STALE_CONTACT_S = 300.0  # a source not heard for so long: we are blind, and say so by failing liveness
+STUCK_S = 300.0  # a source that asked for nothing for so long is stuck, and only a restart can help
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +98,6 @@ class Core:
         self.store = Store(
             clock=edges.clock,
             settings=settings,
-            braked_since=lambda fleet, now_s: braked_since_s(fleet, settings=settings.brakes, now_s=now_s),
             listener=self._touched,
         )
         self.mirror = Mirror(
@@ -246,14 +244,18 @@ class App:
                 self._audit.close()
 
     def health(self) -> Health:
-        """Live: a source we are blind to is named. Ready: caches filled and servers listening."""
+        """Live: no source is stuck. Ready: caches filled and servers listening.
+
+        A server that does not answer makes us neither: a restart would end streams whose tables we still
+        have, and clients must reach us all the while. `reasons` names it.
+        """
         problems = self.core.mirror.problems()
         reasons = tuple(f"{source}: {reason}" for source, reason in sorted(problems.items()))
-        blind = self.started.is_set() and self.core.mirror.oldest_contact_s() > STALE_CONTACT_S
-        if blind:
-            reasons = (*reasons, f"a source was not heard for more than {STALE_CONTACT_S:g} s")
-        ready = self.started.is_set() and not problems
-        return Health(live=not blind, ready=ready, reasons=reasons)
+        started = self.started.is_set()
+        stuck = started and self.core.mirror.idlest_s() > STUCK_S
+        if stuck:
+            reasons = (*reasons, f"a source asked for nothing for more than {STUCK_S:g} s")
+        return Health(live=not stuck, ready=started, reasons=reasons)
 
     def _web(self) -> web.Application:
         sources = Sources(

@@ -1,28 +1,26 @@
 """Fleet counters, kept with every Node event so that reading them costs nothing.
 
 A node counts as lost from the moment it stops being Ready (or vanishes) until it is Ready again or the
-brake's window has passed. Nodes that are NotReady when we first see them count from their own transition
-time: our restart in the middle of an outage must not hide the outage from the brake.
+brake's window has passed. While the brake is on no loss is forgotten: time alone brings no node back. Nodes
+that are NotReady when we first see them count from their own transition time: our restart in the middle of
+an outage must not hide the outage from the brake.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import replace
 
 from mindie_ha.model.settings import BrakeSettings
 from mindie_ha.model.views import FleetView
-
-BrakedSince = Callable[[FleetView, float], float | None]  # (summary, now) -> since when the brake is on
+from mindie_ha.policy.brakes import braked_since_s, judge
 
 
 class Fleet:
     """Counts nodes."""
 
-    def __init__(self, settings: BrakeSettings, *, braked_since: BrakedSince) -> None:
+    def __init__(self, settings: BrakeSettings) -> None:
         self._settings = settings
-        self._braked_since = braked_since
         self._ready: dict[str, bool] = {}
         self._ready_count = 0
         self._lost: OrderedDict[str, float] = OrderedDict()  # in order of time
@@ -59,10 +57,12 @@ class Fleet:
         self._lost[node] = at_s
 
     def _judge(self, now_s: float) -> None:
-        window_s = self._settings.window_s
-        for node in [name for name, at_s in self._lost.items() if now_s - at_s > window_s]:
-            del self._lost[node]
-        self._braked_since_s = self._braked_since(self._summary(), now_s)
+        was_on = self._braked_since_s is not None
+        if not (was_on and judge(self._summary(), settings=self._settings, now_s=now_s).on):
+            window_s = self._settings.window_s
+            for node in [name for name, at_s in self._lost.items() if now_s - at_s > window_s]:
+                del self._lost[node]
+        self._braked_since_s = braked_since_s(self._summary(), settings=self._settings, now_s=now_s)
 
     def _summary(self) -> FleetView:
         return FleetView(
@@ -73,4 +73,4 @@ class Fleet:
         )
 
 
-__all__ = ["BrakedSince", "Fleet"]
+__all__ = ["Fleet"]

@@ -14,7 +14,7 @@ from typing import TypeVar
 from mindie_ha.cluster import convert, documents
 from mindie_ha.cluster.config_maps import ConfigMaps, LedgerEntry
 from mindie_ha.cluster.facts import Facts
-from mindie_ha.cluster.fleets import BrakedSince, Fleet
+from mindie_ha.cluster.fleets import Fleet
 from mindie_ha.cluster.indexes import Versions
 from mindie_ha.cluster.problems import Problem, Problems
 from mindie_ha.cluster.public_reports import PublicReport
@@ -59,14 +59,13 @@ class Store:
         *,
         clock: Clock,
         settings: Settings,
-        braked_since: BrakedSince,
         listener: Listener,
     ) -> None:
         self._clock = clock
         self._settings = settings
         self._listener = listener
         self._maps = ConfigMaps()
-        self._fleet = Fleet(settings.brakes, braked_since=braked_since)
+        self._fleet = Fleet(settings.brakes)
         self._versions: Versions[tuple[str, ObjectKey]] = Versions()
         self._facts = Facts(clock=clock, fleet=self._fleet)
         self.refusals = Problems()

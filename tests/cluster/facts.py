@@ -12,7 +12,6 @@ from mindie_ha.intake.device_info import check_code
 from mindie_ha.kit.clock import Clock, LoopClock
 from mindie_ha.model.ids import ScopeKey
 from mindie_ha.model.settings import Settings
-from mindie_ha.policy.brakes import braked_since_s
 
 Object = dict[str, Any]
 SERVER = {"app": "mindie-ms-server", "jobID": "svc"}
@@ -140,10 +139,8 @@ def make_store(
     settings: Settings | None = None,
     listener: Callable[[frozenset[ScopeKey], bool], None] | None = None,
 ) -> Store:
-    used = settings or Settings()
     return Store(
         clock=clock or LoopClock(wall_origin_s=1_700_000_000.0),
-        settings=used,
-        braked_since=lambda fleet, now_s: braked_since_s(fleet, settings=used.brakes, now_s=now_s),
+        settings=settings or Settings(),
         listener=listener or Told(),
     )

@@ -292,9 +292,22 @@ async def test_a_mass_loss_of_nodes_puts_the_brake_on() -> None:
 
 async def test_losses_older_than_the_window_do_not_count() -> None:
     store = filled(*(facts.node(f"n{number}") for number in range(10)))
-    for number in range(5):
+    for number in range(3):
         store.remove(facts.node(f"n{number}"))
+    assert store.fleet(now_s=NOW_S).lost_recently == 3
     assert store.fleet(now_s=NOW_S + 301).lost_recently == 0
+
+
+async def test_time_alone_does_not_end_the_brake() -> None:
+    store = filled(*(facts.node(f"n{number}") for number in range(10)))
+    for number in range(6):
+        store.apply(facts.node(f"n{number}", ready=False, version=2))
+    assert store.fleet(now_s=NOW_S + 301).lost_recently == 6  # none is back
+    assert store.fleet(now_s=NOW_S + 700).lost_recently == 6  # most of the fleet is still away
+    for number in range(2):
+        store.apply(facts.node(f"n{number}", version=3))
+    late = store.fleet(now_s=NOW_S + 700)  # four are lost for good, six are Ready: after `release_s` it lifts
+    assert (late.lost_recently, late.braked_since_s) == (0, None)
 
 
 async def test_nodes_lost_before_we_started_count_from_the_time_the_server_tells() -> None:
@@ -304,10 +317,10 @@ async def test_nodes_lost_before_we_started_count_from_the_time_the_server_tells
             f"n{number}",
             status={"conditions": [{"type": "Ready", "status": "Unknown", "lastTransitionTime": stamp}]},
         )
-        for number in range(5)
+        for number in range(3)
     ]
     store = filled(*lost, *(facts.node(f"ok{number}") for number in range(5)))
-    assert store.fleet(now_s=NOW_S).lost_recently == 5
+    assert store.fleet(now_s=NOW_S).lost_recently == 3
     assert store.fleet(now_s=NOW_S + 290).lost_recently == 0
 
 

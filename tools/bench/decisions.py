@@ -19,7 +19,6 @@ from mindie_ha.cluster.watches import Changed, event_of
 from mindie_ha.kit.clock import LoopClock
 from mindie_ha.model.ids import ScopeKey, service_key
 from mindie_ha.model.settings import Settings
-from mindie_ha.policy.brakes import braked_since_s
 from mindie_ha.policy.planner import plan
 from mindie_ha.sim.actors.deviceinfos import PREFIX, check_code, go_json
 from tools.bench.fleets import FLEET_KINDS, Object, clone, living_service
@@ -51,7 +50,6 @@ async def measure(*, sizes: tuple[int, ...], runs: int, progress: Callable[[str]
     store = Store(
         clock=clock,
         settings=settings,
-        braked_since=lambda fleet, now_s: braked_since_s(fleet, settings=settings.brakes, now_s=now_s),
         listener=lambda scopes, _: touched.update(scopes),
     )
     costs: list[Cost] = []
