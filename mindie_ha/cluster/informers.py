@@ -79,6 +79,7 @@ class Informer:
         self._version = ""  # where the next watch begins
         self._silences = 0  # watches in a row on which nothing came
         self._contact_s = clock.monotonic()
+        self._active_s = clock.monotonic()
         self._listed_s = clock.monotonic()
         metrics.informer_age_s.labels(source.name).set_function(lambda: self.age_s)
 
@@ -91,6 +92,11 @@ class Informer:
     def age_s(self) -> float:
         """Seconds since the server was last heard (data or bookmark)."""
         return self._clock.monotonic() - self._contact_s
+
+    @property
+    def idle_s(self) -> float:
+        """Seconds since it last asked the server or heard it: small even while nobody answers."""
+        return self._clock.monotonic() - max(self._active_s, self._contact_s)
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -113,6 +119,7 @@ class Informer:
         kept: set[ObjectKey] = set()
         token = ""
         while True:
+            self._active_s = self._clock.monotonic()
             body = await self._client.list_page(
                 self.source.resource,
                 self.source.selection,
@@ -151,6 +158,7 @@ class Informer:
     async def _watched(self) -> str:
         """One watch from the last version; returns why a list is needed, or nothing to go on."""
         before = self._version
+        self._active_s = self._clock.monotonic()
         stream = watch_once(
             self._client,
             self.source,

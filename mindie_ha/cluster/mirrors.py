@@ -81,9 +81,9 @@ class Mirror:
         """What keeps a source from working now, by source."""
         return {one.source.name: one.problem for one in self.informers if one.problem}
 
-    def oldest_contact_s(self) -> float:
-        """Seconds since the quietest source was last heard; readiness looks at it."""
-        return max(informer.age_s for informer in self.informers)
+    def idlest_s(self) -> float:
+        """Seconds since the least active source last asked its server; liveness looks at it."""
+        return max(informer.idle_s for informer in self.informers)
 
 
 __all__ = ["Mirror"]
