@@ -29,6 +29,7 @@ from mindie_ha.cluster.transports import Transport
 from mindie_ha.cluster.writer import Writer
 from mindie_ha.engine.events import about_of
 from mindie_ha.engine.executor import Executor
+from mindie_ha.engine.node_ledgers import NodeLedgers
 from mindie_ha.engine.outlets import Outlets
 from mindie_ha.engine.public_reports import PublicReportDesk
 from mindie_ha.engine.public_tables import load_public_codes
@@ -158,6 +159,7 @@ class App:
             dry_run=settings.dry_run,
         )
         ledgers = Ledgers(store=core.store, writer=self.writer, namespace=settings.cluster.namespace)
+        self.nodes = NodeLedgers(store=core.store, ledgers=ledgers, clock=core.clock)
         self._events = Events(
             writer=self.writer, clock=core.clock, entropy=core.entropy.child("events"), metrics=self.metrics
         )
@@ -192,7 +194,7 @@ class App:
         reconciler = Reconciler(
             store=core.store,
             ledgers=ledgers,
-            executor=Executor(store=core.store, writer=self.writer, ledgers=ledgers, clock=core.clock),
+            executor=Executor(writer=self.writer, nodes=self.nodes),
             tables=core.desk,
             recorder=self.recorder,
             planner=plan,

@@ -16,6 +16,7 @@ from mindie_ha.model.decisions import (
     AdoptPodGroup,
     Decision,
     DeletePod,
+    DiscountIsolation,
     GrantRetries,
     IsolateNode,
     NodeDecision,
@@ -62,6 +63,8 @@ def describe(action: Action) -> str:
         case IsolateNode(node=node, isolation=isolation):
             device = f" for {isolation.device}" if isolation.device else ""
             return f"isolate node {node}{device} until {isolation.until}"
+        case DiscountIsolation(node=node, isolation_id=isolation_id):
+            return f"do not count isolation {isolation_id} of {node}: the program was at fault"
         case AdoptPodGroup(key=key):
             return f"adopt PodGroup {key}"
         case GrantRetries(entry=entry, times=times):

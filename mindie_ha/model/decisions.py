@@ -33,6 +33,15 @@ class IsolateNode:
 
 
 @dataclass(frozen=True, slots=True)
+class DiscountIsolation:
+    """Take an isolation out of the frequency rule's count: the program was at fault, not the card."""
+
+    node: str
+    isolation_id: str
+    by: str  # the recovery that asked for it
+
+
+@dataclass(frozen=True, slots=True)
 class AdoptPodGroup:
     """Annotate the PodGroup so that Volcano does not delete pods of this job."""
 
@@ -49,7 +58,7 @@ class GrantRetries:
     times: int
 
 
-Action = DeletePod | IsolateNode | AdoptPodGroup | GrantRetries
+Action = DeletePod | IsolateNode | DiscountIsolation | AdoptPodGroup | GrantRetries
 
 
 @dataclass(frozen=True, slots=True)

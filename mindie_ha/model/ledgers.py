@@ -16,6 +16,7 @@ from mindie_ha.model.recoveries import ClosedRecovery, Frozen, Recovery
 MAX_CLOSED = 5
 MAX_ATTEMPTS_KEPT = 20
 MAX_PHASES_KEPT = 60
+MAX_PAST = 100
 
 
 class Member(Frozen):
@@ -91,13 +92,34 @@ class Isolation(Frozen):
     device: str = ""
     reason: str
     codes: tuple[str, ...] = ()
-    wanted_by: tuple[str, ...]  # "recovery:<ns>/<name>#<epoch>" or "person:<name>"
-    until: Literal["listed", "healed", "released"]
+    wanted_by: tuple[str, ...]  # "recovery:<ns>/<name>#<epoch>", "person:<name>" or "rule:frequency"
+    until: Literal["listed", "healed", "released", "time"]
+    ends_at_s: float | None = None  # for until "time"
     since_s: float
     undo: str  # how to take it back by hand
     healed_since_s: float | None = None
     taint_seen: bool = False  # the taint was seen on the node: if it is gone, somebody took it away
-    overruled_at_s: float | None = None  # a person removed the taint; it is not set again
+    overruled_at_s: float | None = None  # a person took it back; the taint is not set again
+    overruled_by: str = ""  # who released it; empty: somebody removed the taint itself
+    text: str = ""  # a person's own words
+    counted: bool = True  # whether the frequency rule counts it
+
+    @property
+    def epochs(self) -> dict[str, int]:
+        """Epoch by workload (`<ns>/<name>`) of the recoveries that want it."""
+        names = (who.removeprefix("recovery:").rpartition("#") for who in self.wanted_by if "#" in who)
+        return {workload: int(epoch) for workload, _, epoch in names if epoch.isdecimal()}
+
+
+class PastIsolation(Frozen):
+    """One isolation for a fault, kept for the frequency rule when the isolation itself is over."""
+
+    id: str  # of the isolation
+    device: str = ""
+    codes: tuple[str, ...] = ()
+    by: str  # the recovery that asked first; one recovery counts once
+    at_s: float
+    counted: bool = True  # False: the program was at fault, not the card
 
 
 class NodeLedger(Frozen):
@@ -107,3 +129,4 @@ class NodeLedger(Frozen):
     node: str
     node_uid: str = ""
     isolations: tuple[Isolation, ...] = ()
+    past: tuple[PastIsolation, ...] = Field((), max_length=MAX_PAST)  # newest last

@@ -55,6 +55,12 @@ class FaultSettings(Section):
     public_suspect_after_s: float = Field(
         86_400.0, ge=0, description="a public fault not reported again for this long is marked; 0: never"
     )
+    manual_after: int = Field(
+        3,
+        ge=1,
+        description="isolated more often than this within manual_window_s: until a person releases it",
+    )
+    manual_window_s: float = Field(86_400.0, gt=0, description="the window of manual_after")
     report_stale_s: float = Field(600.0, gt=0, description="a device report older than this is no report")
     resetting_s: float = Field(600.0, gt=0, description="a card in reset for longer than this is faulty")
 

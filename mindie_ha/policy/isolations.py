@@ -1,9 +1,10 @@
 """Which of our taints must stand on a node, since when and until when.
 
-The node's ledger holds every isolation with everybody who wants it: recoveries by name, and people. The
-taint stands exactly while one is in force. An isolation ends when the scheduler's list shows the card,
-when its fault has been gone for `release_after_s`, or when nobody wants it. We release only what we
-isolated, and a taint that a person removed stays removed while its isolation lasts.
+The node's ledger holds every isolation with everybody who wants it: recoveries by name, people, and the
+frequency rule. The taint stands exactly while one is in force. An isolation ends when the scheduler's list
+shows the card, when its fault has been gone for `release_after_s`, at its own time, when a person takes it
+back, or when nobody wants it. We release only what we isolated. What a person took back (by command, or by
+removing the taint) stays away while the fault lasts.
 
 Order of writes: the node ledger before the taint when it is set, the taint before the node ledger when it
 is lifted; so a taint without a record is never ours.
@@ -19,8 +20,7 @@ from mindie_ha.model.ledgers import Isolation, NodeLedger
 from mindie_ha.model.nodes import TAINT_ISOLATED
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import NodeView
-
-PERSON = "person:"
+from mindie_ha.policy import isolating
 
 
 def undo_of(node: str) -> str:
@@ -53,7 +53,8 @@ def plan_node(view: NodeView, *, wanted: frozenset[str], settings: Settings, now
     name = view.node.name
     tainted = is_tainted(view)
     ledger = view.ledger or NodeLedger(node=name, node_uid=view.node.uid)
-    if view.ledger_error or not ledger.isolations:
+    rule = isolating.repeated(ledger, settings=settings.faults, now_s=now_s)
+    if view.ledger_error or not (ledger.isolations or rule):
         return NodeDecision(node=name, ledger=ledger, tainted=tainted, changed=False)
     reborn = bool(ledger.node_uid) and view.node.exists and ledger.node_uid != view.node.uid
     kept = [
@@ -63,9 +64,11 @@ def plan_node(view: NodeView, *, wanted: frozenset[str], settings: Settings, now
     ]
     node_uid = view.node.uid if view.node.exists else ledger.node_uid
     after = ledger.model_copy(update={"isolations": tuple(kept), "node_uid": node_uid})
+    after = _counting(ledger, after, settings=settings, now_s=now_s)
+    kept = list(after.isolations)
     active = [isolation for isolation in kept if isolation.overruled_at_s is None]
     must_be_tainted = view.node.exists and bool(active)
-    notices = _overruled(ledger, after)
+    notices = (*_overruled(ledger, after), *_told(ledger, after))
     return NodeDecision(
         node=name,
         ledger=after,
@@ -83,10 +86,25 @@ def _still_wanted(ledger: NodeLedger, wanted: frozenset[str]) -> list[Isolation]
     kept = []
     for isolation in ledger.isolations:
         outlives = isolation.until == "healed"
-        by = tuple(who for who in isolation.wanted_by if outlives or who.startswith(PERSON) or who in wanted)
+        by = tuple(who for who in isolation.wanted_by if outlives or _stays(who) or who in wanted)
         if by:
             kept.append(isolation.model_copy(update={"wanted_by": by}))
     return kept
+
+
+def _stays(who: str) -> bool:
+    """Whether a wish lasts by itself; that of a recovery lasts as long as the recovery is open."""
+    return who.startswith(isolating.PERSON) or who == isolating.RULE
+
+
+def _counting(before: NodeLedger, after: NodeLedger, *, settings: Settings, now_s: float) -> NodeLedger:
+    """The ledger with what the frequency rule asks for; where a person took that back, it counts anew."""
+    standing = {item.id for item in after.isolations}
+    for item in before.isolations:
+        if item.reason == isolating.REASON_REPEATED and item.id not in standing:
+            after = isolating.uncounted(after, item.device)
+    more = isolating.repeated(after, settings=settings.faults, now_s=now_s)
+    return after.model_copy(update={"isolations": (*after.isolations, *more)}) if more else after
 
 
 def _healing(isolation: Isolation, view: NodeView, *, now_s: float) -> Isolation:
@@ -99,7 +117,7 @@ def _healing(isolation: Isolation, view: NodeView, *, now_s: float) -> Isolation
 
 
 def _is_healed(isolation: Isolation, view: NodeView) -> bool:
-    if isolation.until == "released":
+    if isolation.until in ("released", "time"):
         return False
     if not isolation.device:
         troubled = any(fault.cause == isolation.reason and fault.acts for fault in view.troubles)
@@ -110,8 +128,9 @@ def _is_healed(isolation: Isolation, view: NodeView) -> bool:
 
 
 def _is_over(isolation: Isolation, view: NodeView, *, settings: Settings, now_s: float) -> bool:
-    if isolation.until == "released":
-        return False
+    if isolation.until in ("released", "time"):
+        ended = isolation.ends_at_s is not None and now_s >= isolation.ends_at_s
+        return ended or isolation.overruled_at_s is not None
     if isolation.device and is_listed(view, isolation.device):
         return True
     lag_is_over = now_s >= isolation.since_s + settings.phases.list_lag_s
@@ -142,8 +161,46 @@ def _overruled(before: NodeLedger, after: NodeLedger) -> tuple[Notice, ...]:
             key=f"overruled:{after.node}:{item.id}:{item.since_s}",
         )
         for item in after.isolations
-        if item.overruled_at_s is not None and item.id not in known
+        if item.overruled_at_s is not None and not item.overruled_by and item.id not in known
     )
+
+
+def _told(before: NodeLedger, after: NodeLedger) -> Iterable[Notice]:
+    """What people should know: isolated, for good by the frequency rule, released."""
+    earlier = {item.id: item for item in before.isolations}
+    for item in after.isolations:
+        was = earlier.pop(item.id, None)
+        key = f"{after.node}:{item.id}:{item.since_s}"
+        if was is None and item.reason == isolating.REASON_REPEATED:
+            place = item.device or "the node"
+            message = f"node {after.node}: {place} was {item.text}; it stays isolated until `{item.undo}`"
+            yield Notice("IsolationManual", message, warning=True, key=f"manual:{key}")
+        elif item.taint_seen and was is not None and not was.taint_seen:
+            yield Notice("NodeIsolated", f"node {after.node}: {describe(item)}", key=f"isolated:{key}")
+    for item in earlier.values():
+        message = f"node {after.node}: {item.id} is released: {_why_over(item)}"
+        yield Notice("NodeReleased", message, key=f"released:{after.node}:{item.id}:{item.since_s}")
+
+
+def describe(isolation: Isolation) -> str:
+    """One entry in words: `isolated for Ascend910-3 (ChipUnhealthy, 80E18005) until listed`."""
+    what = f" for {isolation.device}" if isolation.device else ""
+    why = ", ".join((isolation.reason, *isolation.codes[:4]))
+    text = f": {isolation.text}" if isolation.text else ""
+    end = "its time is over" if isolation.until == "time" else isolation.until
+    return f"isolated{what} ({why}) until {end}{text}"
+
+
+def _why_over(isolation: Isolation) -> str:
+    if isolation.overruled_by:
+        return f"by {isolation.overruled_by}"
+    if isolation.overruled_at_s is not None:
+        return "its taint was removed by hand"
+    if isolation.until == "time":
+        return "its time is over"
+    if isolation.until == "listed":
+        return "the scheduler knows, the card is well, or nobody wants it any more"
+    return "its fault is gone"
 
 
 def _sentence(name: str, before: NodeLedger, active: list[Isolation]) -> str:
@@ -157,6 +214,8 @@ def _next_look_s(kept: Iterable[Isolation], view: NodeView, *, settings: Setting
     for isolation in kept:
         if isolation.until == "listed" and view.listed is None:
             times.append(isolation.since_s + settings.phases.list_lag_s)
+        if isolation.ends_at_s is not None:
+            times.append(isolation.ends_at_s)
         if isolation.healed_since_s is not None:
             times.append(isolation.healed_since_s + settings.faults.release_after_s)
     return min(times, default=None)

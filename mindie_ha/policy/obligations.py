@@ -9,15 +9,16 @@ node's ledger (`isolations.py`); an obligation only refers to it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from mindie_ha.model.decisions import IsolateNode
+from mindie_ha.model.decisions import DiscountIsolation, IsolateNode
 from mindie_ha.model.faults import Cause, Fault
 from mindie_ha.model.ledgers import Isolation
 from mindie_ha.model.recoveries import Obligation, Recovery
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import NodeView
+from mindie_ha.policy import isolating
 from mindie_ha.policy.isolations import is_listed, is_tainted, is_well, undo_of
 from mindie_ha.policy.looks import Look, wants_name
 
@@ -33,6 +34,7 @@ class Need:
     reason: str
     codes: tuple[str, ...]
     until: Literal["listed", "healed"]
+    counted: bool = True  # whether the frequency rule counts it
 
     @property
     def id(self) -> str:
@@ -56,8 +58,34 @@ def needs(look: Look) -> tuple[Need, ...]:
             continue
         if need.device and is_listed(node, need.device):
             continue
-        found.setdefault(need.ref, need)
+        found.setdefault(need.ref, replace(need, counted=not _is_the_program(look, fault)))
     return tuple(found.values())
+
+
+def discounts(look: Look, recovery: Recovery) -> tuple[DiscountIsolation, ...]:
+    """Isolations that were counted before the same code showed on another card of the job."""
+    name = wants_name(look, recovery.epoch)
+    found = []
+    for fault in look.verdict.acting:
+        need, node = _need(fault), look.nodes.get(fault.node)
+        past = node.ledger.past if node is not None and node.ledger is not None else ()
+        known = need is not None and any(one.counted and (one.id, one.by) == (need.id, name) for one in past)
+        if need is not None and known and _is_the_program(look, fault):
+            found.append(DiscountIsolation(node=need.node, isolation_id=need.id, by=name))
+    return tuple(found)
+
+
+def _is_the_program(look: Look, fault: Fault) -> bool:
+    """Whether the same code on two cards of the job says that no card is at fault."""
+    if not fault.device:
+        return False
+    return any(
+        other.device
+        and (other.node, other.device) != (fault.node, fault.device)
+        and abs(other.first_seen_s - fault.first_seen_s) <= isolating.SOFTWARE_WINDOW_S
+        and isolating.share_code(fault.codes, other.codes)
+        for other in look.verdict.acting
+    )
 
 
 def _need(fault: Fault) -> Need | None:
@@ -116,6 +144,7 @@ def order(look: Look, need: Need, recovery: Recovery) -> IsolateNode:
         until=need.until,
         since_s=look.now_s if since_s is None else since_s,
         undo=undo_of(need.node),
+        counted=need.counted,
     )
     return IsolateNode(node=need.node, node_uid=node.uid, isolation=isolation)
 

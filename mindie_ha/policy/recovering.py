@@ -142,7 +142,8 @@ def _aimed(look: Look, recovery: Recovery, *, before: Phase) -> Recovery:
 
 
 def _with_orders(look: Look, recovery: Recovery, actions: tuple[Action, ...]) -> tuple[Action, ...]:
-    """`actions`, and the isolations that became due while another phase goes on."""
+    """`actions`, and the isolations that became due, or are not to be counted, while a phase goes on."""
+    actions = (*obligations.discounts(look, recovery), *actions)
     if recovery.phase is Phase.ISOLATE:
         return actions
     orders = tuple(

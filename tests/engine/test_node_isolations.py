@@ -6,6 +6,7 @@ import pytest
 
 from mindie_ha.cluster.ledgers import Ledgers
 from mindie_ha.engine.executor import Executor
+from mindie_ha.engine.node_ledgers import NodeLedgers
 from mindie_ha.model.decisions import IsolateNode, NodeDecision
 from mindie_ha.model.errors import Conflict
 from mindie_ha.model.ledgers import Isolation, NodeLedger
@@ -32,7 +33,8 @@ async def test_a_release_decided_before_an_isolation_was_added_does_not_undo_it(
     async with cluster() as c:
         store, app = c.app.core.store, c.app
         ledgers = Ledgers(store=store, writer=app.writer, namespace=app.settings.cluster.namespace)
-        executor = Executor(store=store, writer=app.writer, ledgers=ledgers, clock=c.clock)
+        nodes = NodeLedgers(store=store, ledgers=ledgers, clock=c.clock)
+        executor = Executor(writer=app.writer, nodes=nodes)
         uid = store.node_view(NODE, now_s=0).node.uid
         assert await executor.run((IsolateNode(NODE, uid, isolation("ann")),)) == ()
         looked_at = store.node_view(NODE, now_s=0)
