@@ -40,15 +40,16 @@ class Cache:
         """What is known now; a live read-only view."""
         return MappingProxyType(self._objects)
 
-    def put(self, new: SlimObject) -> None:
-        """An object as it was at its version."""
+    def put(self, new: SlimObject, *, rewound: bool = False) -> None:
+        """An object as it was at its version; `rewound`: an older version counts too."""
         key = new.key
         old = self._objects.get(key)
         if old is not None:
+            other = new.metadata.uid != old.metadata.uid
             same = new.metadata.resource_version == old.metadata.resource_version
-            if same or 0 < new.version < old.version:
+            if (same and not (rewound and other)) or (not rewound and 0 < new.version < old.version):
                 return
-            if old.metadata.uid != new.metadata.uid:
+            if other:
                 self.drop(key)
                 old = None
         self._objects[key] = new
@@ -62,7 +63,11 @@ class Cache:
             self._on_change(self._source, key, old, None)
 
     def replacing(
-        self, found: Mapping[ObjectKey, SlimObject], *, kept: Set[ObjectKey] = frozenset()
+        self,
+        found: Mapping[ObjectKey, SlimObject],
+        *,
+        kept: Set[ObjectKey] = frozenset(),
+        rewound: bool = False,
     ) -> Iterator[None]:
         """Take a full list; objects of `kept` are there but malformed, and keep their past.
 
@@ -74,7 +79,7 @@ class Cache:
             if number % SLICE == 0:
                 yield
         for number, item in enumerate(found.values(), start=1):
-            self.put(item)
+            self.put(item, rewound=rewound)
             if number % SLICE == 0:
                 yield
 

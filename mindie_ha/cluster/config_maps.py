@@ -66,6 +66,7 @@ class ConfigMaps:
         self.rings: dict[ObjectKey, RingsConfig] = {}
         self.rings_by_service: Index[ScopeKey, ObjectKey] = Index()
         self.ledgers: dict[ObjectKey, LedgerEntry] = {}
+        self.tables: dict[ObjectKey, ServiceLedger] = {}  # the newest that each table's ledger ever held
         self.retries: dict[str, Retries] = {}
         self.retries_map: SlimConfigMap | None = None  # as last seen, for a compare-and-swap
         self.recovering: dict[ObjectKey, str] = {}  # ledgers with an open recovery -> what it is called
@@ -203,6 +204,10 @@ class ConfigMaps:
         old = self.ledgers.get(item.key)
         self.ledgers[item.key] = entry
         self._remember(old, entry)
+        if isinstance(entry.ledger, ServiceLedger):
+            last = self.tables.setdefault(item.key, entry.ledger)
+            if last.generation <= entry.ledger.generation:
+                self.tables[item.key] = entry.ledger
         if old is not None and replace(old, resource_version=entry.resource_version) == entry:
             return nothing()
         if entry.error:

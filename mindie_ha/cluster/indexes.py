@@ -77,6 +77,11 @@ class Versions(Generic[K]):
         self._current[key] = (uid, version)
         return True
 
+    def rewind(self) -> None:
+        """The server's history went back: no version known so far says what is older any more."""
+        self._current = {key: (uid, 0) for key, (uid, _) in self._current.items()}
+        self._deleted.clear()
+
     def end(self, key: K, uid: str, version: int) -> bool:
         """The object was deleted. False where another object of this name is known already."""
         known = self._current.get(key)

@@ -11,6 +11,7 @@ Every trouble is met at exactly one level:
   410, unparsable line       list anew and tell the difference             (`run`)
   429                        wait as long as told; no failure              (`_pause`)
   403                        named in `problem`, tried again slowly        (`_pause`)
+  a version that goes back   forget all versions: the cluster was restored or replaced   (`_rewound`)
   404 of a CRD               quiet; what is known is kept, empty counts as synced   (`_pause`)
 """
 
@@ -40,6 +41,7 @@ ABSENT_S = 10.0  # between looks for a CRD that is not installed
 
 
 OnListed = Callable[[Source, int], None]  # a full list was applied; its version as a number
+OnRewound = Callable[[Source], None]  # the server's history went back, before the list is applied
 OnRefused = Callable[[Source, ObjectKey | None, InputError], None]
 
 
@@ -59,6 +61,7 @@ class Informer:
         on_change: OnChange,
         on_refused: OnRefused,
         on_listed: OnListed = lambda _source, _version: None,
+        on_rewound: OnRewound = lambda _source: None,
     ) -> None:
         self.source = source
         self.synced = asyncio.Event()
@@ -73,6 +76,7 @@ class Informer:
         self._on_change = on_change
         self._malformed: set[ObjectKey] = set()  # refused as they are now
         self._on_listed = on_listed
+        self._on_rewound = on_rewound
         self._backoff = Backoff(entropy=entropy, first_s=0.1, max_s=30.0)
         self._cache = Cache(source, on_change=on_change)
         self._entropy = entropy
@@ -138,13 +142,24 @@ class Informer:
         self._listed_s = self._clock.monotonic()
         self.lists += 1
         self._metrics.informer_lists.labels(self.source.name, cause).inc()
-        for _ in self._cache.replacing(found, kept=kept):
+        rewound = self._rewound(page.resource_version)
+        for _ in self._cache.replacing(found, kept=kept, rewound=rewound):
             await asyncio.sleep(0)
         for key in self._malformed - kept:
             self._readable(key)
         self._on_listed(self.source, version_number(page.resource_version))
         self.synced.set()
         return page.resource_version
+
+    def _rewound(self, listed: str) -> bool:
+        """Whether the server is behind what it told before (restored from a backup, or another server)."""
+        if not 0 < version_number(listed) < version_number(self._version):
+            return False
+        self._log.warning(
+            "the server's history went back: what it lists counts", listed=listed, had=self._version
+        )
+        self._on_rewound(self.source)
+        return True
 
     async def _followed(self, version: str) -> str:
         """Watch from `version` on, again and again; returns why a list is needed."""
@@ -169,8 +184,13 @@ class Informer:
         try:
             async with aclosing(stream) as events:
                 async for event in events:
-                    self._version = event.resource_version or self._version
+                    older = 0 < version_number(event.resource_version) < version_number(self._version)
+                    if not older:
+                        self._version = event.resource_version or self._version
                     self._take(event)
+                    if older and isinstance(event, Bookmark):  # the server is behind what it told before
+                        await self._clock.sleep(self._backoff.next_s())
+                        return "rewound"
         except Unparsable as error:
             self._metrics.lines_unparsable.labels(self.source.name).inc()
             self._log.warning("watch line unparsable, listing again", error=str(error))
@@ -188,8 +208,12 @@ class Informer:
         return ""
 
     async def _broken(self, error: ClusterError) -> str:
-        self._silences += isinstance(error, Silent)
-        await self._pause(error)
+        if isinstance(error, Silent):  # a kind of which nothing happens may be silent: no trouble yet
+            self._silences += 1
+            self._metrics.informer_breaks.labels(self.source.name, type(error).__name__).inc()
+            await self._clock.sleep(self._backoff.next_s())
+        else:
+            await self._pause(error)
         if self._silences < MAX_SILENCES:
             return ""
         self._silences = 0
@@ -258,4 +282,4 @@ class Informer:
             self._log.warning("does not work", problem=problem)
 
 
-__all__ = ["Informer", "OnListed", "OnRefused"]
+__all__ = ["Informer", "OnListed", "OnRefused", "OnRewound"]

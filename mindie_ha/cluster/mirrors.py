@@ -48,6 +48,7 @@ class Mirror:
                 on_change=store.on_change,
                 on_refused=store.on_refused,
                 on_listed=store.on_listed,
+                on_rewound=store.on_rewound,
             )
             for source in sources
         )

@@ -99,6 +99,13 @@ class Store:
             if _source_of(item) is source and item.version <= version:
                 self.remove(item)
 
+    def on_rewound(self, source: Source) -> None:
+        """A list showed an older version than its watch had: versions must be learnt anew."""
+        self._versions.rewind()
+        for item in list(self._answered.values()):
+            if _source_of(item) is source:
+                self.remove(item)
+
     def apply(self, item: SlimObject, *, from_watch: bool = True) -> frozenset[ScopeKey]:
         """An object as it is now; returns the scopes that it touches (and tells the listener)."""
         identity = (_kind(item), item.key)
@@ -170,6 +177,7 @@ class Store:
         orphans = self.orphan_rings(scope)
         table = self._table(scope, subscribers, handed_to_all)
         if not workloads and not orphans and (table is None or not table.ledger.generation):
+            self._maps.tables.pop(documents.service_ledger_key(scope.namespace, scope.name), None)
             return None
         views: list[WorkloadView] = []
         nodes: dict[str, NodeView] = {}
@@ -372,22 +380,33 @@ class Store:
     def _table(self, scope: ScopeKey, subscribers: int, handed_to_all: bool) -> TableView | None:
         if scope.kind is not ScopeKind.SERVICE:
             return None
-        entry = self._maps.ledger(documents.service_ledger_key(scope.namespace, scope.name))
+        key = documents.service_ledger_key(scope.namespace, scope.name)
+        entry = self._maps.ledger(key)
         ledger, error = _read(entry, ServiceLedger)
         if ledger is not None and (ledger.namespace, ledger.job_id) != (scope.namespace, scope.name):
             ledger, error = None, f"ConfigMap {entry.key if entry else ''} is the ledger of another service"
+        last = self._maps.tables.get(key)
+        lost = not error and last is not None and self._is_behind(ledger, last, scope)
         shared: set[ScopeKey] = set()
         for uid in self._facts.by_scope.of(scope):
             shared.update(self._facts.sharers(self._facts.workloads[uid]))
         return TableView(
-            ledger=ledger or ServiceLedger(namespace=scope.namespace, job_id=scope.name),
+            ledger=(last if lost else ledger) or ServiceLedger(namespace=scope.namespace, job_id=scope.name),
             ledger_version=_version_of(entry),
             ledger_error=error,
+            recorded=not lost,
             subscribers=subscribers,
             handed_to_all=handed_to_all,
             shared_with=tuple(str(key) for key in sorted(shared - {scope})),
             namesakes=tuple(other.namespace for other in self.services_named(scope.name) if other != scope),
         )
+
+    def _is_behind(self, stored: ServiceLedger | None, last: ServiceLedger, scope: ScopeKey) -> bool:
+        """Whether a table's ledger was deleted or set back under a service that is there: consumers hold
+        the newest one, so generations and ids must go on from it."""
+        same = (last.namespace, last.job_id) == (scope.namespace, scope.name)
+        behind = stored is None or stored.generation < last.generation
+        return same and behind and bool(self._facts.by_scope.of(scope))
 
     def _put_config_map(self, item: SlimConfigMap) -> Touched:
         touched = self._maps.put(item, now_s=self._clock.wall())

@@ -82,6 +82,8 @@ def error_of(status: int, body: bytes, headers: Mapping[str, str], *, action: st
     reason = _text(refusal.get("reason"))
     said = _text(refusal.get("message")) or body[:200].decode("utf-8", "replace")
     message = f"{action}: {status} {reason} {said}".rstrip()
+    if status == 504 and _is_ahead(refusal):
+        return Gone(message)  # our version is of a history that the server does not have (any more)
     if status == 410:
         metadata = refusal.get("metadata")
         token = metadata.get("continue") if isinstance(metadata, dict) else ""
@@ -91,6 +93,14 @@ def error_of(status: int, body: bytes, headers: Mapping[str, str], *, action: st
     kinds: dict[int, type[ClusterError]] = {401: Denied, 403: Denied, 404: NotFound, 409: Conflict}
     kind = kinds.get(status) or (Unreachable if status >= 500 else Refused)
     return kind(message, status=status, reason=reason)
+
+
+def _is_ahead(refusal: Mapping[str, Any]) -> bool:
+    """Whether a version was asked for that the server has not reached."""
+    details = refusal.get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    listed = causes if isinstance(causes, list) else ()
+    return any(isinstance(one, dict) and one.get("reason") == "ResourceVersionTooLarge" for one in listed)
 
 
 def _status_object(body: bytes) -> dict[str, Any]:

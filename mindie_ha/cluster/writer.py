@@ -171,7 +171,8 @@ class Writer:
                 else:
                     await self._send(lambda: self._client.create(CONFIG_MAP, key.namespace, sent))
             except Conflict:
-                await self.refresh(CONFIG_MAP, key)
+                if resource_version or not await self._relabelled(key, meta.get("labels") or {}):
+                    await self.refresh(CONFIG_MAP, key)
                 raise
             except NotFound as error:
                 if not resource_version:
@@ -321,6 +322,24 @@ class Writer:
         sent = orjson.dumps(body)
         await self._send(lambda: self._client.create(CONFIG_MAP, key.namespace, sent))
         return Written.DONE
+
+    async def _relabelled(self, key: ObjectKey, labels: Mapping[str, str]) -> bool:
+        """Give a ConfigMap of ours back the labels that somebody took: without them no watch shows it, so
+        we would try to create it for ever. What it holds is then read, and believed or refused."""
+        try:
+            _, meta = await self._read(CONFIG_MAP, key)
+        except NotFound:
+            return False
+        present = meta.get("labels") or {}
+        lost = {name: value for name, value in labels.items() if present.get(name) != value}
+        if not lost:
+            return False
+        self._log.warning(
+            "labels of a ConfigMap of ours were taken away; put back", object=str(key), lost=lost
+        )
+        patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "labels": lost}}
+        await self._patch(CONFIG_MAP, key, patch)
+        return True
 
     async def _deleted(self, key: ObjectKey, uid: str, grace_s: int | None) -> bool:
         """Whether the pod is gone, replaced, or terminating at least as fast as wanted."""

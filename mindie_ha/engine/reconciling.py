@@ -165,7 +165,7 @@ class Reconciler:
             self._imagined.keep_table(scope, decision.ledger)
             self._recorder.table(scope, decision, at_s=self._clock.wall())
             return Look(progressed=changed)
-        if changed:
+        if changed or not view.table.recorded:
             try:
                 await self._ledgers.save_service(decision.ledger, version=view.table.ledger_version)
             except MindieHaError as error:

@@ -65,6 +65,7 @@ class TableView:
     ledger: ServiceLedger
     ledger_version: str = ""
     ledger_error: str = ""
+    recorded: bool = True  # False: its ledger was deleted or set back; the newest that we saw, to be written
     subscribers: int = 0
     handed_to_all: bool = True  # nothing of the current generation is still owed
     shared_with: tuple[str, ...] = ()  # other services that name the same ConfigMap

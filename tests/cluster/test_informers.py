@@ -343,3 +343,42 @@ async def test_a_flood_of_disturbances_ends_in_the_true_state_and_lists_never_ov
     truth = await cluster.request("GET", "/api/v1/namespaces/mindie/pods")
     assert watcher.names() == sorted(item["metadata"]["name"] for item in truth["items"])
     assert most == 1
+
+
+def _line(kind: str, version: str) -> bytes:
+    body = {"kind": "Pod", "metadata": {"resourceVersion": version}}
+    return orjson.dumps({"type": kind, "object": body}) + b"\n"
+
+
+async def test_a_bookmark_that_goes_back_means_another_history_and_a_list_counts_whatever_its_version(
+    cluster: Cluster,
+) -> None:
+    await cluster.pod("a")
+    between = Between(cluster.server)
+
+    async def restored() -> AsyncIterator[bytes]:
+        yield _line("BOOKMARK", "1000000")
+        yield _line("BOOKMARK", "3")
+
+    watcher = await Watcher(cluster, exchange=between).synced()
+    between.canned.append(ApiResponse(200, stream=restored()))
+    cluster.server.disturbances.cut_watches("pods")
+    await settle(5)
+    assert watcher.metric("informer_lists_total", source="pods", cause="rewound") == 1
+    await cluster.label("a", "1")
+    await cluster.pod("b")
+    await settle()
+    assert watcher.names() == ["a", "b"]
+    assert watcher.changes[-1] == ("added", "b")
+
+
+async def test_a_version_ahead_of_the_server_is_no_reason_to_ask_for_it_for_ever(cluster: Cluster) -> None:
+    await cluster.pod("a")
+    between = Between(cluster.server)
+    watcher = await Watcher(cluster, exchange=between).synced()
+    details = {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]}
+    body = {"kind": "Status", "code": 504, "reason": "Timeout", "details": details}
+    between.canned.append(ApiResponse(504, orjson.dumps(body)))
+    cluster.server.disturbances.cut_watches("pods")
+    await settle(5)
+    assert watcher.informer.lists == 2
