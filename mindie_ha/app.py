@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -188,6 +189,7 @@ class App:
         self.engine = self._engine(ledgers)
         self.recorder.listeners.append(self._spread)
         core.store.refusals.listeners.append(self._problem)
+        self._gauge()
 
     def _engine(self, ledgers: Ledgers) -> Engine:
         core = self.core
@@ -269,6 +271,14 @@ class App:
             faults=self.public,
         )
         return make_app(sources, max_body_bytes=self.settings.http.max_body_bytes)
+
+    def _gauge(self) -> None:
+        """Gauges that are read from the live parts when somebody scrapes."""
+        self.metrics.subscribers.set_function(lambda: self.outlets.mailboxes.open_streams)
+        self.metrics.leader.set_function(lambda: float(self.started.is_set()))
+        for kind in ("workload", "service", "node"):
+            gauge = self.metrics.ledgers_unreadable.labels(kind)
+            gauge.set_function(partial(self.core.store.ledgers_unreadable, kind))
 
     def _problem(self, problem: Problem) -> None:
         """An object that cannot be understood: log, metric and Event; `status` asks for it."""

@@ -190,6 +190,11 @@ class Mailboxes:
             if subscription.service == service:
                 subscription.start_over()
 
+    @property
+    def open_streams(self) -> int:
+        """Rank table streams that are open now, of whatever service."""
+        return sum(len(group) for group in self._subscriptions.values())
+
     def subscribers(self, service: ServiceRef) -> tuple[GrpcPeer, ...]:
         """Who is connected for `service` now, in a stable order."""
         return tuple(sorted(GrpcPeer(one.peer, one.role) for one in self._bound(service)))

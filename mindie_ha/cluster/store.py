@@ -312,6 +312,11 @@ class Store:
         """The ConfigMap with `remain-retry-times` as last seen."""
         return self._maps.retries_map
 
+    def ledgers_unreadable(self, kind: str) -> int:
+        """How many ledgers of a kind (`workload`, `service`, `node`) stop their owner."""
+        entries = self._maps.ledgers.values()
+        return sum(1 for entry in entries if entry.error and entry.label == kind)
+
     def problems(self) -> dict[str, str]:
         """Malformed objects and unreadable ledgers, for people: object -> what is wrong."""
         return self.refusals.all()

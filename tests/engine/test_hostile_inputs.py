@@ -285,6 +285,7 @@ async def test_a_ledger_that_cannot_be_read_makes_its_owner_observe_only(
         await c.world.set_faults(c.node_of(f"{P0}-worker-0"), [CHIP])
         await c.clock.sleep(10)
         assert bool(c.judge.deleted) is (kind == "service")
+        assert metric(c.app, "mindie_ha_ledgers_unreadable", kind=kind) == 1
         assert name in shown(c)
         now = c.get("ConfigMap", name)
         assert now is not None
