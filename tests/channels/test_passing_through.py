@@ -133,7 +133,7 @@ async def test_cancellation_reaches_the_upstream(channel: Any, upstream: Upstrea
 
 
 async def test_deadline_reaches_the_upstream(channel: Any, upstream: Upstream) -> None:
-    call = channel.unary_stream("/Recover/SubscribeProcessManageSignal")(b"job", timeout=0.3)
+    call = channel.unary_stream("/Recover/SubscribeProcessManageSignal")(b"job", timeout=2.0)
     await call.read()
 
     with pytest.raises(aio.AioRpcError) as late:
