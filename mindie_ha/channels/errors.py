@@ -8,7 +8,7 @@ ChannelError
 
 from __future__ import annotations
 
-from mindie_ha.model.errors import MindieHaError
+from mindie_ha.model.errors import InputError, MindieHaError
 
 
 class ChannelError(MindieHaError):
@@ -26,8 +26,8 @@ class LimitReached(ChannelError):  # noqa: N818 - reads as what happened
     """A bound on registrations or subscribers holds."""
 
 
-class ServerNotStarted(ChannelError):  # noqa: N818 - reads as what happened
-    """The gRPC server cannot listen."""
+class ServerNotStarted(ChannelError, InputError):  # noqa: N818 - reads as what happened
+    """The gRPC server cannot listen: its address or its TLS files, named in `where`."""
 
 
 __all__ = ["ChannelError", "LimitReached", "NotRegistered", "ServerNotStarted"]

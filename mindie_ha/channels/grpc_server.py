@@ -11,6 +11,7 @@ stays up deaf; and connections are bounded in all, while streams are bounded per
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -169,14 +170,18 @@ class GrpcServer:
         listen = self._settings.listen
         address = f"[::]{listen}" if listen.startswith(":") else listen
         try:
+            _try_address(address)
             if self._settings.tls is None:
                 self.port = self._server.add_insecure_port(address)
             else:
                 credentials = await asyncio.to_thread(_credentials, self._settings.tls)
                 self.port = self._server.add_secure_port(address, credentials)
         except (RuntimeError, OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             raise ServerNotStarted(
-                f"gRPC cannot listen on {listen}: {error}; check `grpc.listen` and the TLS files"
+                f"cannot listen: {reason}",
+                where=f"grpc.listen {listen}",
+                advice="give [HOST]:PORT with a free port",
             ) from error
         await self._server.start()
         return self.port
@@ -193,10 +198,32 @@ class GrpcServer:
         await self._passthrough.close()
 
 
+def _try_address(address: str) -> None:
+    """Bind and let go: gRPC itself would not say why it cannot, and would write to stderr by itself."""
+    host, colon, port = address.rpartition(":")
+    if not (colon and port.isdecimal() and int(port) < 65536):
+        raise ValueError("not [HOST]:PORT")
+    host = host.strip("[]")
+    both = host == "::" and socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, int(port)), family=family, dualstack_ipv6=both):
+        pass
+
+
 def _credentials(files: TlsFiles) -> Any:
-    pair = (Path(files.key_path).read_bytes(), Path(files.cert_path).read_bytes())
-    ca = Path(files.ca_path).read_bytes() if files.ca_path else None
+    pair = (_tls_file("tls_key", files.key_path), _tls_file("tls_cert", files.cert_path))
+    ca = _tls_file("tls_client_ca", files.ca_path) if files.ca_path else None
     return grpc.ssl_server_credentials([pair], root_certificates=ca, require_client_auth=ca is not None)
+
+
+def _tls_file(setting: str, path: str) -> bytes:
+    where, advice = f"grpc.{setting} {path}".rstrip(), "tls_cert and tls_key name files that can be read"
+    if not path:
+        raise ServerNotStarted("is not set", where=where, advice=advice)
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ServerNotStarted(f"cannot be read: {error.strerror}", where=where, advice=advice) from None
 
 
 __all__ = ["Dispatcher", "GrpcServer", "server_options"]

@@ -99,7 +99,9 @@ async def _exchange(
     try:
         address = await stack.enter_async_context(served(server, host=host, port=port))
     except OSError as error:
-        raise MindieHaError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+        raise InputError(
+            f"cannot listen: {error.strerror or error}", where=f"--listen {host}:{port}"
+        ) from None
     supervisor.start("api-server", server.run, on_end=OnEnd.FAIL)
     return server, address
 

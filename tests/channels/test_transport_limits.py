@@ -144,8 +144,19 @@ async def test_connections_above_the_limit_are_reset(serve: Serve, dial: Dial) -
 async def test_a_port_in_use_stops_the_start_with_the_reason(serve: Serve) -> None:
     serving = await serve()
 
-    with pytest.raises(ServerNotStarted, match=r"grpc\.listen"):
+    with pytest.raises(ServerNotStarted, match=r"grpc\.listen .* already in use"):
         await serve(settings=ServerSettings(listen=f"127.0.0.1:{serving.port}"))
+
+
+@pytest.mark.parametrize("listen", ["nonsense", "127.0.0.1:", "127.0.0.1:99999", ":-1"])
+async def test_an_address_that_is_none_stops_the_start(serve: Serve, listen: str) -> None:
+    with pytest.raises(ServerNotStarted, match=r"not \[HOST\]:PORT"):
+        await serve(settings=ServerSettings(listen=listen))
+
+
+@pytest.mark.parametrize("listen", [":0", "[::]:0", "localhost:0", "0.0.0.0:0"])
+async def test_every_way_to_write_an_address_is_served(serve: Serve, listen: str) -> None:
+    assert (await serve(settings=ServerSettings(listen=listen))).port > 0
 
 
 async def pings(port: int, *, count: int, every_s: float) -> list[int]:
@@ -213,6 +224,11 @@ async def test_tls_files_that_do_not_exist_stop_the_start(serve: Serve, tmp_path
 
     with pytest.raises(ServerNotStarted, match=r"no\.key"):
         await serve(settings=settings(tls=tls))
+
+
+async def test_a_certificate_without_a_key_names_the_missing_setting(serve: Serve) -> None:
+    with pytest.raises(ServerNotStarted, match=r"grpc\.tls_key: is not set"):
+        await serve(settings=settings(tls=TlsFiles(cert_path="some.crt", key_path="")))
 
 
 TLS = Path(__file__).parents[1] / "data" / "tls"
