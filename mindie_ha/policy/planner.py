@@ -93,10 +93,13 @@ def not_ours(look: Look) -> Decision | None:
     """No label, or somebody else's: shown and published, never touched."""
     if look.claim.acts:
         return None
-    why = "a platform owns it" if look.claim.ownership is Ownership.PLATFORM else "not managed by label"
+    unlabelled = "its label fault-scheduling is neither force nor grace"
+    why = "a platform owns it" if look.claim.ownership is Ownership.PLATFORM else unlabelled
     what = f", faults: {_words(look.verdict.acting)}" if look.verdict.acting else ""
     outcome = Outcome.HELD if look.view.ledger.recovery is not None else None
-    return _say(look, rule="not-ours", sentence=f"observed, {why}{what}", outcome=outcome)
+    return _say(
+        look, rule="not-ours", sentence=f"observed only, never restarted: {why}{what}", outcome=outcome
+    )
 
 
 def already_parked(look: Look) -> Decision | None:

@@ -148,7 +148,8 @@ def _config_map(
     key = ObjectKey(view.scope.namespace, name)
     if not table.shared_with:
         return key, ()
-    message = f"{view.scope}: ConfigMap {key} also belongs to {', '.join(table.shared_with)}; not written"
+    others = ", ".join(name.removeprefix("service:") for name in table.shared_with)
+    message = f"ConfigMap {key} is mounted by the service {others} too, so no table is written into it"
     return None, (Notice("SharedTable", message, warning=True, key=f"shared:{view.scope}"),)
 
 
@@ -166,6 +167,6 @@ def _remarks(view: ScopeView, wanted: Draft) -> tuple[Notice, ...]:
         message = f"{view.scope}: jobID {view.scope.name} is also used in {others}; give each service its own"
         notices.append(Notice("SharedJobId", message, warning=True, key=f"job-id:{view.scope}:{others}"))
     for rings in view.orphan_rings:
-        message = f"{rings.key}: its AscendJob is gone, the table is not used"
+        message = f"{rings.key} belongs to no AscendJob that exists; it is not used"
         notices.append(Notice("OrphanTable", message, warning=True, key=f"orphan:{rings.key}"))
     return tuple(notices)

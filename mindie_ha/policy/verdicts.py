@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from mindie_ha.model.faults import Cause, Fault
+from mindie_ha.model.faults import Cause, Fault, FaultSource
 from mindie_ha.model.ids import PodUID
 from mindie_ha.model.recoveries import Intent, IntentKind
 from mindie_ha.model.views import WorkloadView
@@ -97,6 +97,8 @@ def intent(verdict: Verdict, *, now_s: float) -> Intent:
 
 def describe(fault: Fault) -> str:
     """One fault in words: `ChipUnhealthy: Ascend910-3 on node-1 (80E18005) under pod p-0`."""
+    if fault.source is FaultSource.POD and fault.evidence:  # the node is where it ran, not what failed
+        return f"{fault.cause}: {fault.evidence}" + (f" (on {fault.node})" if fault.node else "")
     place = f"{fault.device} on {fault.node}" if fault.device else fault.node
     words = [f"{fault.cause}:", place] if place else [f"{fault.cause}:"]
     if fault.codes:

@@ -111,7 +111,8 @@ def settle(look: Look, recovery: Recovery, scope: Scope) -> Progress:
         "replacements": replacements_of(pods),
     }
     if look.now_s < since_s + window_s:
-        sentence = f"{len(pods)} pods are well, watching them"
+        sentence = f"{len(pods)} pods are well, watching them for {window_s:g} s"
+        sentence += "" if verified else ", as they have no readinessProbe"
         return Progress(sentence=sentence, changes=changes, patient=True, wake_at_s=since_s + window_s)
     open_marks = blocking(look, recovery)
     if open_marks:
