@@ -304,16 +304,15 @@ class App:
 
 async def _listen(runner: web.AppRunner, listen: str) -> int:
     """Serve on `[HOST]:PORT`; the port."""
-    host, _, port = listen.rpartition(":")
+    where, advice = f"http.listen {listen}", "give [HOST]:PORT with a free port"
+    host, colon, port = listen.rpartition(":")
+    if not (colon and port.isdecimal() and int(port) < 65536):
+        raise SettingsError("not [HOST]:PORT", where=where, advice=advice)
     try:
         site = web.TCPSite(runner, host.strip("[]") or None, int(port))
         await site.start()
-    except (OSError, ValueError) as error:
-        raise SettingsError(
-            f"cannot listen: {error}",
-            where=f"http.listen {listen}",
-            advice="give [HOST]:PORT with a free port",
-        ) from None
+    except OSError as error:
+        raise SettingsError(f"cannot listen: {error.strerror or error}", where=where, advice=advice) from None
     addresses = runner.addresses
     return int(addresses[0][1])
 

@@ -17,7 +17,8 @@ INTRODUCTION = """# Settings
 <!-- made by `python -m tools.docs`; do not edit -->
 
 `mindie-ha run --config FILE` reads YAML with the sections below. The environment wins over the file
-(`MINDIE_HA_PHASES__SETTLE_S=20`), flags win over both. Names that end in `_s` are seconds. An unknown key
+(`MINDIE_HA_PHASES__SETTLE_S=20`; lists are JSON: `MINDIE_HA_TABLE__PUSH_TARGETS='["http://host/path"]'`),
+flags win over both. Names that end in `_s` are seconds. An unknown key
 is refused.
 """
 

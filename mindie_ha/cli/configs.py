@@ -19,6 +19,7 @@ from pydantic_settings import (
     SettingsConfigDict,
     YamlConfigSettingsSource,
 )
+from pydantic_settings.exceptions import SettingsError as UnreadableSource
 
 from mindie_ha.model.errors import SettingsError
 from mindie_ha.model.settings import Settings
@@ -34,6 +35,12 @@ def load_settings(path: Path | None = None, *, flags: Mapping[str, Any] | None =
         loaded = _source(path)(**(flags or {}))
     except ValidationError as error:
         raise SettingsError(**_explain(error, path)) from None
+    except UnreadableSource as error:
+        raise SettingsError(
+            f"a list or a section is not JSON ({error})",
+            where="environment",
+            advice="""for example MINDIE_HA_TABLE__PUSH_TARGETS='["http://host/path"]'""",
+        ) from None
     return Settings.model_validate(loaded.model_dump())
 
 

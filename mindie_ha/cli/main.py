@@ -7,6 +7,7 @@ what to do.
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -18,17 +19,37 @@ from mindie_ha.model.errors import InputError, MindieHaError
 
 app = typer.Typer(
     name="mindie-ha",
-    help="Keeps MindIE inference services and Ascend training jobs running when things fail.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def say_version(asked: bool) -> None:
+    """What `--version` does."""
+    if asked:
+        version()
+        raise typer.Exit
+
+
 app.command("demo")(demo.demo)
 app.command("sim")(sim.sim)
 app.command("run")(run.run)
 app.command("status")(status.status)
 app.command("lint")(lint.lint)
 app.add_typer(ranktables.app, name="ranktable")
+
+
+@app.callback()
+def root(
+    *,
+    version_: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=say_version),
+    ] = False,
+) -> None:
+    """Keeps MindIE inference services and Ascend training jobs running when things fail."""
+    del version_
 
 
 @app.command()
@@ -60,7 +81,7 @@ def main() -> None:
 
 def refuse(error: typer.TyperException) -> None:
     """Say in one line what is wrong with the command line; without arguments the help was shown already."""
-    message = " ".join(error.format_message().split())
+    message = " ".join(error.format_message().split()).replace("Value error, ", "")
     context = getattr(error, "ctx", None)  # of usage errors, whose class is not public
     hint = f" (see {context.command_path} --help)" if context is not None else ""
     if message:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -20,10 +21,20 @@ class Format(StrEnum):
     YAML = "yaml"
 
 
+class _Dumper(yaml.SafeDumper):
+    """Quotes fault codes such as 80E18005 too: YAML 1.2 reads those as numbers, this library does not."""
+
+
+_Dumper.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+$"), list("-+0123456789")
+)
+
+
 def print_document(document: object, form: Format) -> None:
     """Print plain data as JSON or YAML on stdout."""
     if form is Format.YAML:
-        sys.stdout.write(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
+        dumped = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+        sys.stdout.write(dumped)
     else:
         sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n")
 

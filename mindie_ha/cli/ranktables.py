@@ -16,7 +16,7 @@ from mindie_ha.cli.output import Format, print_document, print_line, print_table
 from mindie_ha.cli.sources import fetch, one_source, run_async
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey
-from mindie_ha.model.ranktables import Device, Finding, Severity, verdict
+from mindie_ha.model.ranktables import Device, Finding, GlobalTable, Severity, verdict
 from mindie_ha.ranktable.diff import Change, TableDiff, diff
 from mindie_ha.ranktable.reading import Reading, read_global
 
@@ -58,8 +58,7 @@ def difference(
     output: OutputOption = Format.TEXT,
 ) -> None:
     """Show what changed between two tables. Exits 1 if they differ."""
-    texts = [read(each, server, kubeconfig) for each in (before, after)]
-    left, right = (read_global(text).table for text in texts)
+    left, right = (readable(each, read(each, server, kubeconfig)) for each in (before, after))
     found = diff(left, right)
     lines = list(diff_lines(found))
     if output is not Format.TEXT:
@@ -73,20 +72,40 @@ def difference(
 
 def read(name: str, server: str, kubeconfig: Path | None) -> str:
     """The text of a table from a file, a controller or the cluster."""
-    one_source(server, kubeconfig)
     path = Path(name)
     if path.is_file():
         try:
-            return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot be read: {error}", where=name) from None
+            return unwrapped(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", where=name) from None
+        except UnicodeDecodeError:
+            raise InputError("is not UTF-8 text", where=name) from None
     key = ObjectKey.parse(name)
     if not key.namespace:
         raise InputError("neither a file nor NAMESPACE/JOBID", where=name, advice=f"give {NAMED}")
+    one_source(server, kubeconfig)
     if server:
         body, _ = run_async(fetch(server, f"/v1/services/{key.namespace}/{key.name}/ranktable"))
         return body.decode()
     return run_async(published_table(load_settings(), key, kubeconfig=kubeconfig))
+
+
+def readable(name: str, text: str) -> GlobalTable:
+    """The table in a text. Raises InputError where there is none: nothing can be said about a difference."""
+    reading = read_global(text)
+    if reading.table is None:
+        raise InputError(f"is not a rank table: {reading.findings[0].message}", where=name)
+    if not {"status", "server_group_list"} & _plain(text).keys():  # reading is patient with absent fields
+        raise InputError("is not a rank table: neither status nor server_group_list is there", where=name)
+    return reading.table
+
+
+def unwrapped(text: str) -> str:
+    """The table of a file that `show -o json` wrote; every other text as it is."""
+    document = _plain(text)
+    if isinstance(document, dict) and {"source", "table", "findings"} <= document.keys():
+        return orjson.dumps(document["table"]).decode()
+    return text
 
 
 def show_table(reading: Reading) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,16 @@ import typer
 
 from mindie_ha.app import serve
 from mindie_ha.cli.configs import load_settings
-from mindie_ha.cli.sources import run_async
+from mindie_ha.cli.sources import run_async, some_cluster
+
+
+class Level(StrEnum):
+    """What `--log-level` takes."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
 
 
 def run(
@@ -20,7 +30,7 @@ def run(
     http_listen: Annotated[str, typer.Option(help="[HOST]:PORT, default :8080")] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="decide, record, write nothing")] = False,
     audit_file: Annotated[Path | None, typer.Option(help="append every decision as a JSON line")] = None,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error")] = "info",
+    log_level: Annotated[Level, typer.Option(help="the least that is logged")] = Level.INFO,
 ) -> None:
     """Run the controller until it is told to stop."""
     flags: dict[str, Any] = {}
@@ -31,4 +41,5 @@ def run(
     if dry_run:
         flags["dry_run"] = True
     settings = load_settings(config, flags=flags)
+    some_cluster(kubeconfig, advice="give --kubeconfig FILE")
     run_async(serve(settings, kubeconfig=kubeconfig, audit_file=audit_file, log_level=log_level))

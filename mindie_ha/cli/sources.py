@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,20 +36,34 @@ async def fetch(server: str, path: str) -> tuple[bytes, dict[str, str]]:
     except aiohttp.InvalidURL:
         raise InputError("not a URL", where=f"--server {server}") from None
     except (aiohttp.ClientError, TimeoutError) as error:
-        raise Unreachable(
-            f"{server} does not answer: {str(error) or type(error).__name__}; is `mindie-ha run` there?"
-        ) from None
+        raise Unreachable(f"{server} does not answer: {_why(error)}; is `mindie-ha run` there?") from None
 
 
 def one_source(server: str, kubeconfig: Path | None) -> None:
-    """Refuse two sources at once."""
+    """Refuse two sources at once, and none where no cluster is around us."""
     if server and kubeconfig is not None:
         raise InputError("give one of --server and --kubeconfig, not both", where="command line")
+    if not server:
+        some_cluster(kubeconfig, advice="give --server URL of a running controller, or --kubeconfig FILE")
+
+
+def some_cluster(kubeconfig: Path | None, *, advice: str) -> None:
+    """Refuse to look for a cluster outside a pod and without a kubeconfig."""
+    if kubeconfig is None and not os.environ.get("KUBERNETES_SERVICE_HOST"):
+        raise InputError(
+            "no cluster is named, and this is not a pod of one", where="command line", advice=advice
+        )
 
 
 def run_async(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a command's coroutine to its end."""
     return asyncio.run(coroutine)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return error.strerror or str(error.os_error)
+    return str(error) or type(error).__name__
 
 
 def _reason(body: bytes, otherwise: str) -> str:

@@ -39,7 +39,11 @@ async def gather(server: str, kubeconfig: Path | None) -> dict[str, Any]:
         found: dict[str, Any] = orjson.loads(body)
         return found
     overview = await observe(load_settings(), kubeconfig=kubeconfig)
-    return overview.model_dump(mode="json")
+    found = overview.model_dump(mode="json")
+    for service in found["services"]:
+        if service["table"] is not None:  # only a running controller knows who has it
+            service["table"] |= {"subscribers": None, "handed_to_all": None}
+    return found
 
 
 def show(services: list[dict[str, Any]], problems: list[dict[str, Any]]) -> None:
@@ -86,9 +90,12 @@ def remarks(service: dict[str, Any]) -> Iterator[str]:
         recovery = workload["recovery"]
         if recovery:
             yield f"{name}: {recovery['summary']}"
-            if recovery["condition"]:
+            if not recovery["condition"]:
+                yield f"{name}: {workload['sentence']}"
+            else:
                 yield f"{recovery['condition']}: {name}: {recovery['condition_message']}"
-        if workload["state"] in ("parked", "faulty") and not workload["notices"]:
+        untouched = workload["sentence"].startswith("observed")
+        if (untouched or workload["state"] in ("parked", "faulty")) and not workload["notices"]:
             yield f"{name}: {workload['sentence']}"
         for notice in workload["notices"]:
             yield f"{name}: {notice}"
@@ -102,12 +109,16 @@ def table_remarks(table: dict[str, Any] | None) -> Iterator[str]:
     if not table["generation"]:
         yield f"table: none published yet. {table['sentence']}".rstrip()
     else:
-        handed = "handed to all" if table["handed_to_all"] else "still being handed over"
-        yield (
-            f"table: generation {table['generation']}, {table['servers']} servers,"
-            f" digest {table['digest'][:12]}, {age(table['published_at_s'])} old,"
-            f" {table['subscribers']} subscribers, {handed}"
-        )
+        parts = [
+            f"generation {table['generation']}",
+            f"{table['servers']} servers",
+            f"digest {table['digest'][:12]}",
+            f"{age(table['published_at_s'])} old",
+        ]
+        if table["subscribers"] is not None:
+            parts.append(f"subscribers by gRPC: {table['subscribers']}")
+            parts.append("handed to all" if table["handed_to_all"] else "still being handed over")
+        yield f"table: {', '.join(parts)}"
     for name, reasons in table["left_out"].items():
         yield f"left out of the table: {name}: {'; '.join(reasons)}"
     for name, until_s in table["held_until_s"].items():

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -22,7 +23,7 @@ import aiohttp
 import yaml
 
 from mindie_ha.cluster.transports import Reply, check
-from mindie_ha.model.errors import ClusterError, Unreachable
+from mindie_ha.model.errors import ClusterError, InputError, MindieHaError, Unreachable
 
 CONNECT_TIMEOUT_S = 10.0
 READ_BUFFER = 2 << 20  # a watch line holds a whole object: 1.5 MiB at most, by etcd's default
@@ -122,8 +123,10 @@ class KubernetesTransport:
 async def connect(kubeconfig: str | None, *, user_agent: str = "mindie-ha") -> KubernetesTransport:
     """A transport from a kubeconfig file, or with None from the service account of the pod we run in.
 
-    Raises ClusterError, saying what to set, where neither is usable.
+    Raises InputError where the kubeconfig is not usable, ClusterError where the service account is not.
     """
+    if kubeconfig:
+        _check_file(kubeconfig)
     from kubernetes_asyncio import client  # noqa: PLC0415 - large, see the module's note
 
     configuration = client.Configuration()
@@ -134,6 +137,15 @@ async def connect(kubeconfig: str | None, *, user_agent: str = "mindie-ha") -> K
     except (OSError, ValueError) as error:  # certificate files that are missing or malformed
         raise _unusable(kubeconfig, error) from error
     return KubernetesTransport(api, kubeconfig=kubeconfig, user_agent=user_agent)
+
+
+def _check_file(kubeconfig: str) -> None:
+    """A missing file: the library would print a line of its own and then blame the content."""
+    try:
+        with Path(kubeconfig).open("rb"):
+            pass
+    except OSError as error:
+        raise _unusable(kubeconfig, error.strerror or str(error)) from None
 
 
 async def _load(configuration: Any, kubeconfig: str | None) -> None:
@@ -150,10 +162,11 @@ async def _load(configuration: Any, kubeconfig: str | None) -> None:
         raise _unusable(kubeconfig, error) from error
 
 
-def _unusable(kubeconfig: str | None, error: Exception) -> ClusterError:
-    where = f"kubeconfig {kubeconfig}" if kubeconfig else "service account of this pod"
-    reason = " ".join(str(error).split())
-    return ClusterError(f"{where} is not usable: {reason} (set --kubeconfig FILE)")
+def _unusable(kubeconfig: str | None, error: Exception | str) -> MindieHaError:
+    reason = f"is not usable: {' '.join(str(error).split())}"
+    if kubeconfig:
+        return InputError(reason, where=f"kubeconfig {kubeconfig}", advice="give --kubeconfig FILE")
+    return ClusterError(f"service account of this pod {reason} (outside a pod give --kubeconfig FILE)")
 
 
 def _proxy_of(api: Any) -> str | None:

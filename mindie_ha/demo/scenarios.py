@@ -159,6 +159,8 @@ def load(name: str) -> Scenario:
     if name not in names():
         near = difflib.get_close_matches(name, names(), n=1)
         hint = f"did you mean {near[0]}? " if near else ""
+        if path.is_file():
+            hint = "a file's name ends in .yaml; "
         raise InputError(
             "no such scenario", where=f"--scenario {name}", advice=f"{hint}see mindie-ha demo --list"
         )

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 from mindie_ha.engine.records import DecisionRecord
 from mindie_ha.kit.logs import Log
 from mindie_ha.kit.metrics import Metrics
+from mindie_ha.model.errors import InputError
 
 
 def count(record: DecisionRecord, metrics: Metrics) -> None:
@@ -67,10 +68,17 @@ def as_json(record: DecisionRecord) -> dict[str, Any]:
 
 
 class AuditFile:
-    """Appends records to a file, line by line."""
+    """Appends records to a file, line by line. Raises InputError where it cannot be opened."""
 
     def __init__(self, path: Path) -> None:
-        self._file: TextIO = path.open("a", encoding="utf-8")
+        try:
+            self._file: TextIO = path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise InputError(
+                f"cannot be written: {error.strerror}",
+                where=f"audit file {path}",
+                advice="give a file in a folder that exists and can be written to",
+            ) from None
 
     def write(self, record: DecisionRecord) -> None:
         """Append one record and flush it."""

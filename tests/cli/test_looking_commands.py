@@ -13,6 +13,8 @@ import pytest
 
 from mindie_ha import __version__
 from mindie_ha.cli.main import main
+from mindie_ha.cli.output import Format, print_document
+from mindie_ha.cli.status import table_remarks
 from tests.engine.clusters import CHIP, NAMESPACE, Cluster, cluster, listening
 
 P0, D0 = "mindie-server-p0", "mindie-server-d0"
@@ -39,6 +41,7 @@ async def ask(c: Cluster, *arguments: str) -> tuple[int, str, str]:
 
 def test_version() -> None:
     assert call("version") == (0, f"mindie-ha {__version__}\n", "")
+    assert call("--version") == call("version")
     code, out, _ = call("version", "-o", "json")
     assert (code, json.loads(out)["version"]) == (0, __version__)
 
@@ -54,11 +57,18 @@ def test_version() -> None:
         pytest.param(("ranktable", "show", "nowhere"), 2, "neither a file nor NAMESPACE/JOBID", id="name"),
         pytest.param(("status", "-o", "xml"), 2, "xml", id="format"),
         pytest.param(("frobnicate",), 2, "No such command", id="command"),
+        pytest.param(
+            ("status", "--kubeconfig", "/nowhere"), 2, "/nowhere: is not usable: No such", id="file"
+        ),
+        pytest.param(("status",), 2, "give --server URL", id="no-source"),
+        pytest.param(("run",), 2, "give --kubeconfig FILE", id="no-cluster"),
+        pytest.param(("run", "--kubeconfig", "f", "--log-level", "loud"), 2, "'loud'", id="level"),
     ],
 )
 def test_a_mistake_is_one_line_and_an_exit_code(
-    arguments: tuple[str, ...], code: int, complaint: str
+    arguments: tuple[str, ...], code: int, complaint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     ended, out, err = call(*arguments)
     assert (ended, out) == (code, "")
     assert complaint in err
@@ -98,6 +108,10 @@ async def test_ranktable_show_and_diff_read_services_and_files(tmp_path: Path) -
         before.write_text(c.table()["text"])
         code, out, _ = await ask(c, "ranktable", "diff", str(before), "mindie/mindie-ms")
         assert (code, out) == (0, "no difference\n")
+        _, out, _ = await ask(c, "ranktable", "show", "mindie/mindie-ms", "-o", "json")
+        shown = tmp_path / "shown.json"
+        shown.write_text(out)
+        assert call("ranktable", "diff", str(before), str(shown)) == (0, "no difference\n", "")
         await c.world.set_faults(c.node_of(f"{P0}-master-0"), [CHIP])
         await c.until(lambda: c.published() == {D0}, "withdrawn")
         code, out, _ = await ask(c, "ranktable", "diff", str(before), "mindie/mindie-ms")
@@ -106,6 +120,33 @@ async def test_ranktable_show_and_diff_read_services_and_files(tmp_path: Path) -
         code, out, err = await ask(c, "ranktable", "show", "mindie/nobody")
         assert (code, out) == (1, "")
         assert "no table was published for mindie/nobody" in err
+
+
+@pytest.mark.parametrize("text", ["not JSON", "[]", '{"a": 1}'])
+def test_texts_that_are_no_tables_are_never_called_equal(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    code, out, err = call("ranktable", "diff", str(path), str(path))
+    assert (code, out) == (2, "")
+    assert "bad.json: is not a rank table" in err
+    assert err.count("\n") == 1
+
+
+def test_a_fault_code_that_looks_like_a_number_stays_a_text_in_yaml(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_document({"code": "80E18005"}, Format.YAML)
+    assert capsys.readouterr().out == "code: '80E18005'\n"
+
+
+def test_only_a_running_controller_says_who_has_the_table() -> None:
+    table = {"generation": 3, "servers": 8, "digest": "0" * 64, "published_at_s": 0.0}
+    rest = {"left_out": {}, "held_until_s": {}, "notices": []}
+    (line,) = table_remarks({**table, **rest, "subscribers": None, "handed_to_all": None})
+    assert "subscribers" not in line
+    assert "handed" not in line
+    (line,) = table_remarks({**table, **rest, "subscribers": 2, "handed_to_all": True})
+    assert line.endswith("subscribers by gRPC: 2, handed to all")
 
 
 def test_a_table_that_would_be_refused_is_shown_and_exits_1(tmp_path: Path) -> None:

@@ -49,6 +49,12 @@ def test_a_mistake_is_explained_in_one_line(tmp_path: Path, text: str, complaint
     assert "\n" not in str(caught.value)
 
 
+def test_a_list_in_the_environment_that_is_no_json_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINDIE_HA_TABLE__PUSH_TARGETS", "http://host/path")
+    with pytest.raises(SettingsError, match=r"environment: .*JSON.*for example"):
+        load_settings()
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"absent\.yaml: cannot be read"):
         load_settings(tmp_path / "absent.yaml")

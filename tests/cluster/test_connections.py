@@ -21,7 +21,7 @@ from mindie_ha.kit.clock import LoopClock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.logs import silent_log
 from mindie_ha.kit.metrics import Metrics
-from mindie_ha.model.errors import ClusterError, Conflict, NotFound, Unreachable
+from mindie_ha.model.errors import ClusterError, Conflict, InputError, NotFound, Unreachable
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.settings import ClusterSettings
 from mindie_ha.sim import kubeconfigs
@@ -218,7 +218,7 @@ async def test_an_unusable_kubeconfig_is_one_clear_error(tmp_path: Path, content
     path = tmp_path / "config"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(ClusterError, match=r"kubeconfig .* is not usable: .*--kubeconfig FILE"):
+    with pytest.raises(InputError, match=r"kubeconfig .*: is not usable: .*--kubeconfig FILE"):
         await connect(str(path))
 
 
