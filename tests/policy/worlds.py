@@ -255,8 +255,7 @@ class World:
 
     def phase_of(self, name: str) -> Phase | None:
         """The phase of its open recovery."""
-        recovery = self.job(name).ledger.recovery
-        return recovery.phase if recovery else None
+        return recovery.phase if (recovery := self.job(name).ledger.recovery) else None
 
     def closed(self, name: str) -> bool:
         """Whether it had a recovery and has none open."""
@@ -390,9 +389,8 @@ class World:
         assert after.epoch >= before.epoch
         assert after.software_retries_spent >= before.software_retries_spent
         recovery = after.recovery
-        if recovery is not None and recovery.deadline_s is not None and self.now_s < recovery.deadline_s:
-            assert decision.wake_at_s is not None, "nobody looks when the deadline has come"
-            assert decision.wake_at_s <= recovery.deadline_s
+        deadline_s = recovery.deadline_s if recovery is not None else None
+        assert not deadline_s or deadline_s <= self.now_s or (decision.wake_at_s or 1e12) <= deadline_s
         for action in decision.actions:
             if isinstance(action, DeletePod):
                 assert recovery is not None
