@@ -1,7 +1,7 @@
 """The ConfigMap that every MindIE pod reads once, at boot.
 
-Its text is under `global_ranktable.json`; generation and digest are annotations, so that a restart of ours
-can see what is there without trusting its memory. Other keys of the object are not ours and stay.
+Its text is under `global_ranktable.json`; whether a write is needed is seen by that text, not by our memory.
+Other keys of the object are not ours and stay.
 """
 
 from __future__ import annotations
@@ -10,24 +10,8 @@ from mindie_ha.channels.deliveries import DELIVERED, Outcome
 from mindie_ha.channels.ports import ConfigMapPort, ConfigMapTarget, TableVersion
 
 TABLE_KEY = "global_ranktable.json"
-GENERATION_ANNOTATION = "mindie-ha.io/generation"
-DIGEST_ANNOTATION = "mindie-ha.io/digest"
-
 MAX_TEXT_BYTES = 1_000_000
 """The API server refuses a ConfigMap above 1 MiB; the rest is for the object around the text."""
-
-Body = dict[str, str | dict[str, str | dict[str, str]]]
-
-
-def render_body(*, namespace: str, name: str, key: str, text: str, generation: int, digest: str) -> Body:
-    """The ConfigMap to create, or the merge patch to apply: it names only what is ours."""
-    annotations = {GENERATION_ANNOTATION: str(generation), DIGEST_ANNOTATION: digest}
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"namespace": namespace, "name": name, "annotations": annotations},
-        "data": {key: text},
-    }
 
 
 class ConfigMapWriter:
@@ -48,19 +32,10 @@ class ConfigMapWriter:
             target.name,
             key=TABLE_KEY,
             text=table.text,
-            generation=table.generation,
-            digest=table.digest,
         )
         if result.outcome in {"written", "unchanged"}:
             return DELIVERED
         return Outcome("refused" if result.outcome == "refused" else "failed", result.reason)
 
 
-__all__ = [
-    "DIGEST_ANNOTATION",
-    "GENERATION_ANNOTATION",
-    "MAX_TEXT_BYTES",
-    "TABLE_KEY",
-    "ConfigMapWriter",
-    "render_body",
-]
+__all__ = ["MAX_TEXT_BYTES", "TABLE_KEY", "ConfigMapWriter"]

@@ -70,14 +70,13 @@ class Delivery:
         channel: ChannelName,
         attempt: Attempt,
         tools: DeliveryTools,
-        delivered_digest: str | None = None,
     ) -> None:
         self.service = service
         self.target = target
         self.channel = channel
         self._attempt = attempt
         self._tools = tools
-        self._box: Mailbox[TableVersion] = Mailbox(delivered_digest=delivered_digest)
+        self._box: Mailbox[TableVersion] = Mailbox()
         self._backoff = Backoff(
             entropy=tools.entropy,
             first_s=tools.settings.backoff_first_s,

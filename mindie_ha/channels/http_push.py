@@ -10,7 +10,6 @@ or one dead target could delay another.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable
 from urllib.parse import quote
 
@@ -25,7 +24,7 @@ SERVICE_HEADER = "X-Mindie-Ha-Service"
 
 SessionFactory = Callable[[], aiohttp.ClientSession]
 
-_TIMEOUT = aiohttp.ClientTimeout(total=5.0, sock_connect=2.0)
+_CONNECT_TIMEOUT_S = 2.0
 _TRY_AGAIN = frozenset({408, 409, 425, 429})
 _REASON_BYTES = 200
 
@@ -35,20 +34,14 @@ def open_session() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, force_close=True))
 
 
-def table_target(host: str, port: int, path: str, *, scheme: str = "http") -> HttpTarget:
-    """The target on `host`, a name or a bare address; an IPv6 address gets its brackets."""
-    try:
-        bracketed = f"[{host}]" if ipaddress.ip_address(host).version == 6 else host
-    except ValueError:
-        bracketed = host
-    return HttpTarget(f"{scheme}://{bracketed}:{port}/{path.lstrip('/')}")
-
-
 class HttpPush:
     """The attempts of all HTTP deliveries; owns the session."""
 
-    def __init__(self, open_session: SessionFactory = open_session) -> None:
+    def __init__(self, open_session: SessionFactory = open_session, *, timeout_s: float = 5.0) -> None:
         self._open_session = open_session
+        self._timeout = aiohttp.ClientTimeout(
+            total=timeout_s, sock_connect=min(timeout_s, _CONNECT_TIMEOUT_S)
+        )
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, target: HttpTarget, table: TableVersion) -> Outcome:
@@ -60,12 +53,12 @@ class HttpPush:
                 target.url,
                 data=table.text.encode(),
                 headers=_headers(table),
-                timeout=_TIMEOUT,
+                timeout=self._timeout,
                 allow_redirects=False,
             ) as response:
                 return await _judge(response)
         except TimeoutError as error:
-            return Outcome("failed", str(error) or f"no answer within {_TIMEOUT.total:g} s")
+            return Outcome("failed", str(error) or f"no answer within {self._timeout.total:g} s")
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
             return Outcome("refused", f"not an http URL: {error}; correct the push target")
         except (aiohttp.ClientError, OSError) as error:
@@ -105,5 +98,4 @@ __all__ = [
     "HttpPush",
     "SessionFactory",
     "open_session",
-    "table_target",
 ]

@@ -120,10 +120,8 @@ class WriteResult:
 class ConfigMapPort(Protocol):
     """Writes one key of one ConfigMap; creates the object if it is absent and leaves other keys alone."""
 
-    async def write_table(
-        self, namespace: str, name: str, *, key: str, text: str, generation: int, digest: str
-    ) -> WriteResult:
-        """Write `text`, unless the object already carries `digest`: then `unchanged` and no request.
+    async def write_table(self, namespace: str, name: str, *, key: str, text: str) -> WriteResult:
+        """Write `text`, unless the object holds it already: then `unchanged`, and nothing is written.
 
         API errors are mapped to a result, with the reason; only cancellation escapes.
         """

@@ -6,13 +6,13 @@ failing API must not keep a table from a connected controller. Each destination 
 until it has it; `pending` lists what is owed.
 
 After a restart the same call replays: gRPC subscribers are new and get the current table when they come,
-a ConfigMap says itself what it holds, and for HTTP the receipts that the caller kept say what is there.
+a ConfigMap says itself what it holds, and an HTTP target gets the table once more, with its generation.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -23,7 +23,6 @@ from mindie_ha.channels.mailboxes import Mailboxes
 from mindie_ha.channels.ports import (
     ConfigMapPort,
     ConfigMapTarget,
-    DeliveryReceipt,
     Destination,
     GrpcPeer,
     HttpTarget,
@@ -77,13 +76,10 @@ class Publisher:
         self,
         table: TableVersion,
         destinations: Sequence[Target],
-        *,
-        receipts: Iterable[DeliveryReceipt] = (),
     ) -> None:
         """Hand `table` to every channel; returns when each has it to deliver, not when it is delivered.
 
         `destinations` replaces what the service had: a target that is not in it any more is owed nothing.
-        `receipts` are those kept from before a restart; a target that has this digest is not sent it again.
         An older generation than the last is ignored. A caller that is cancelled while the ConfigMap is slow
         still leaves the table with every channel.
         """
@@ -91,7 +87,7 @@ class Publisher:
             return
         self._generations[table.service] = table.generation
         self._held_back[table.service] = table
-        dropped = self._take_over(table.service, destinations, receipts)
+        dropped = self._take_over(table.service, destinations)
         deliveries = self._deliveries[table.service]
         first = [one for one in deliveries.values() if one.channel == "configmap"]
         for delivery in first:
@@ -148,18 +144,11 @@ class Publisher:
         await asyncio.gather(*(delivery.close() for delivery in everything))
         await self._http.close()
 
-    def _take_over(
-        self, service: ServiceRef, destinations: Sequence[Target], receipts: Iterable[DeliveryReceipt]
-    ) -> list[Delivery]:
+    def _take_over(self, service: ServiceRef, destinations: Sequence[Target]) -> list[Delivery]:
         """Make the service's deliveries those of `destinations`; returns the ones that ended."""
         known = self._deliveries.get(service, {})
-        there = {
-            receipt.peer: receipt.digest
-            for receipt in receipts
-            if receipt.channel == "http" and receipt.service == service
-        }
         self._deliveries[service] = {
-            target: known.get(target) or self._delivery(service, target, there.get(str(target)))
+            target: known.get(target) or self._delivery(service, target)
             for target in dict.fromkeys(destinations)
         }
         dropped = [one for target, one in known.items() if target not in self._deliveries[service]]
@@ -167,7 +156,7 @@ class Publisher:
             delivery.stop()
         return dropped
 
-    def _delivery(self, service: ServiceRef, target: Target, delivered_digest: str | None) -> Delivery:
+    def _delivery(self, service: ServiceRef, target: Target) -> Delivery:
         if isinstance(target, ConfigMapTarget):
             write = partial(self._configmaps.write, target)
             return Delivery(service, target, channel="configmap", attempt=write, tools=self._tools)
@@ -177,7 +166,6 @@ class Publisher:
             channel="http",
             attempt=partial(self._http.post, target),
             tools=self._tools,
-            delivered_digest=delivered_digest,
         )
 
     async def _bounded(self, deliveries: list[Delivery]) -> None:

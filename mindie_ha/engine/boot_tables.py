@@ -18,11 +18,8 @@ class BootTables:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 
-    async def write_table(
-        self, namespace: str, name: str, *, key: str, text: str, generation: int, digest: str
-    ) -> WriteResult:
+    async def write_table(self, namespace: str, name: str, *, key: str, text: str) -> WriteResult:
         """Make `key` of the ConfigMap hold `text`; errors come back as results."""
-        del generation, digest  # the text itself says whether anything has to be written
         try:
             written = await self._writer.change_config_map(
                 ObjectKey(namespace, name), name=key, change=lambda _: text

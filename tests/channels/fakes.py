@@ -117,16 +117,14 @@ class FakeConfigMaps:
 
     results: list[WriteResult] = field(default_factory=list)
     hangs: bool = False
-    written: list[tuple[str, str, str, int]] = field(default_factory=list)
+    written: list[tuple[str, str, str]] = field(default_factory=list)
 
-    async def write_table(
-        self, namespace: str, name: str, *, key: str, text: str, generation: int, digest: str
-    ) -> WriteResult:
+    async def write_table(self, namespace: str, name: str, *, key: str, text: str) -> WriteResult:
         if self.hangs:
             await asyncio.Event().wait()
         result = self.results.pop(0) if self.results else WriteResult("written")
         if result.outcome == "written":
-            self.written.append((f"{namespace}/{name}", key, digest, generation))
+            self.written.append((f"{namespace}/{name}", key, text))
         return result
 
 
