@@ -1,12 +1,14 @@
 """House rules that no ready-made tool checks; run by `make check`.
 
-Sizes of files and functions, broad excepts outside the supervisor, names that say nothing, and an
-architecture page that names every room. Prints one line per finding and exits 1 if there is any.
+Sizes of files and functions, broad excepts outside the supervisor, names that say nothing, an architecture
+page that names every room, settings that nothing reads, metrics that nothing sets. Prints one line per
+finding and exits 1 if there is any.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import statistics
 import sys
 from collections.abc import Iterator
@@ -73,9 +75,37 @@ def docs_findings() -> Iterator[str]:
         yield f"docs/architecture.md: names {room}/, which does not exist"
 
 
+def unread_findings() -> Iterator[str]:
+    """Settings that nothing reads, and metrics that nothing sets."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sources("mindie_ha")}
+    for home, what in (
+        (PACKAGE / "model" / "settings.py", "setting"),
+        (PACKAGE / "kit" / "metrics.py", "metric"),
+    ):
+        rest = "\n".join(text for path, text in texts.items() if path != home)
+        for name in declared(ast.parse(texts[home])):
+            if not re.search(rf"\.{name}\b", rest):
+                yield f"{home.relative_to(ROOT)}: nothing uses the {what} {name}"
+
+
+def declared(tree: ast.AST) -> Iterator[str]:
+    """Annotated fields of classes, and attributes of `self` that are made by `made`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            maker = node.value.func
+            if (
+                isinstance(maker, ast.Attribute)
+                and isinstance(maker.value, ast.Name)
+                and maker.value.id == "made"
+            ):
+                yield from (target.attr for target in node.targets if isinstance(target, ast.Attribute))
+
+
 def main() -> int:
     """Print every finding."""
-    findings = [*file_findings(), *function_findings(), *docs_findings()]
+    findings = [*file_findings(), *function_findings(), *docs_findings(), *unread_findings()]
     for finding in findings:
         print(finding, file=sys.stderr)
     return 1 if findings else 0

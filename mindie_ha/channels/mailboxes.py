@@ -139,11 +139,6 @@ class Mailboxes:
         self._waiters: dict[ServiceRef, set[asyncio.Event]] = {}
         self._foreign: dict[str, set[asyncio.Event]] = {}
 
-    @property
-    def streams(self) -> int:
-        """Open streams of rank tables."""
-        return sum(map(len, self._subscriptions.values()))
-
     def register(self, job_id: str) -> None:
         """Remember that `job_id` may subscribe; raises LimitReached."""
         self._registrations.add(job_id, in_use=self._subscriptions.__contains__)

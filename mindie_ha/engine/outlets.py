@@ -72,7 +72,7 @@ class Outlets:
             tables=desk,
             mailboxes=self.mailboxes,
             configmaps=BootTables(writer),
-            http=HttpPush(session),
+            http=HttpPush(session, timeout_s=settings.table.push_timeout_s),
             clock=clock,
             entropy=entropy,
             supervisor=supervisor,

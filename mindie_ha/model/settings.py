@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class Section(BaseModel):
-    """Base of every group: immutable, unknown keys refused."""
+    """Base of every group: immutable, unknown keys refused, every number finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Owner(StrEnum):
@@ -82,10 +82,10 @@ class BudgetSettings(Section):
 class BrakeSettings(Section):
     """Fleet brake: too many nodes lost at once look like our blindness, not like their failure."""
 
-    lost_nodes_min: int = Field(3, ge=1)
-    lost_nodes_share: float = Field(0.30, gt=0, le=1)
-    window_s: float = Field(300.0, gt=0)
-    release_s: float = Field(600.0, gt=0)
+    lost_nodes_min: int = Field(3, ge=1, description="so many lost nodes never put the brake on")
+    lost_nodes_share: float = Field(0.30, gt=0, le=1, description="nor does this share of the fleet")
+    window_s: float = Field(300.0, gt=0, description="nodes lost within this time count together")
+    release_s: float = Field(600.0, gt=0, description="then it lifts if more than half of the fleet is Ready")
 
 
 class OwnershipSettings(Section):
@@ -93,7 +93,6 @@ class OwnershipSettings(Section):
 
     owner: Owner = Owner.MINDIE_HA
     guard_s: float = Field(15.0, ge=0, description="guard: act after this long without the owner acting")
-    ms_default_ladder: str = Field("job", pattern="^(job|pod)$")
 
 
 class TableSettings(Section):
@@ -102,12 +101,10 @@ class TableSettings(Section):
     peer_hold_s: float = Field(600.0, ge=0, description="a new P waits this long for a D, and the reverse")
     gather_s: float = Field(2.0, ge=0, description="a new instance waits this long for placed siblings")
     empty_ms_after_s: float = Field(10.0, ge=0, description="groups 0/1 may be empty after this long")
-    config_map_key: str = "global_ranktable.json"
-    default_config_map: str = ""  # where pods name none; empty: not written
     push_targets: tuple[str, ...] = Field(
         (), description="URLs that get every table by POST; {namespace} and {job_id} are filled in"
     )
-    push_timeout_s: float = Field(5.0, gt=0)
+    push_timeout_s: float = Field(5.0, gt=0, le=9, description="a push target has to answer within")
 
 
 class GrpcSettings(Section):
@@ -115,26 +112,26 @@ class GrpcSettings(Section):
 
     listen: str = ":8899"
     upstream: str = Field("", description="host:port of the renamed ClusterD Service; empty: none")
-    tls_cert: str = ""
-    tls_key: str = ""
-    tls_client_ca: str = ""
-    max_subscribers: int = Field(1024, ge=1)
-    max_registrations: int = Field(10_000, ge=1)
+    tls_cert: str = Field("", description="PEM file; with it and tls_key the server speaks TLS")
+    tls_key: str = Field("", description="PEM file")
+    tls_client_ca: str = Field("", description="PEM file; clients must show a certificate that it signed")
+    max_subscribers: int = Field(1024, ge=1, description="open streams; further ones are refused")
+    max_registrations: int = Field(10_000, ge=1, description="job ids remembered; idle ones go first")
 
 
 class HttpSettings(Section):
     """The HTTP face."""
 
     listen: str = ":8080"
-    max_body_bytes: int = Field(1 << 20, ge=1024)
+    max_body_bytes: int = Field(1 << 20, ge=1024, description="larger requests are refused")
 
 
 class ClusterSettings(Section):
     """How we talk to Kubernetes."""
 
     namespace: str = Field("mindx-dl", description="ours: isolation ledgers, Lease")
-    request_timeout_s: float = Field(10.0, gt=0)
-    watch_timeout_s: float = Field(290.0, gt=0)
+    request_timeout_s: float = Field(10.0, gt=0, description="the API server has to answer within")
+    watch_timeout_s: float = Field(290.0, gt=0, description="a watch is opened anew this often")
     inactivity_s: float = Field(
         90.0, gt=0, description="a silent watch is opened anew (bookmarks come each minute)"
     )
@@ -142,8 +139,8 @@ class ClusterSettings(Section):
         3600.0, gt=0, description="lists are taken anew this often, whatever the watch says"
     )
     page_size: int = Field(200, ge=1, description="objects a list page; a page is decoded in one go")
-    parallel_writes: int = Field(32, ge=1)
-    writes_per_s: float = Field(200.0, gt=0)
+    parallel_writes: int = Field(32, ge=1, description="writes under way at the same time")
+    writes_per_s: float = Field(200.0, gt=0, description="bound on the rate of writes")
 
 
 class Settings(Section):

@@ -49,7 +49,7 @@ def plan_table(
         }
     )
     ledger, sentence, notices = _judge(view, wanted, kept, ms_wait_s=ms_wait_s, now_s=now_s)
-    config_map, config_map_notices = _config_map(view, view.table, settings=settings)
+    config_map, config_map_notices = _config_map(view, view.table)
     times = [held.until_s for held in wanted.held] + ([] if ms_wait_s is None else [ms_wait_s])
     return TableDecision(
         ledger=ledger,
@@ -137,15 +137,12 @@ def _empty_groups(
     return since_s, (until_s if now_s < until_s else None)
 
 
-def _config_map(
-    view: ScopeView, table: TableView, *, settings: Settings
-) -> tuple[ObjectKey | None, tuple[Notice, ...]]:
+def _config_map(view: ScopeView, table: TableView) -> tuple[ObjectKey | None, tuple[Notice, ...]]:
     """Where the boot copy goes: the ConfigMap that the service's pods mount."""
     names = sorted({item.workload.table_config_map for item in view.workloads} - {""})
-    name = names[0] if names else settings.table.default_config_map
-    if not name:
+    if not names:
         return None, ()
-    key = ObjectKey(view.scope.namespace, name)
+    key = ObjectKey(view.scope.namespace, names[0])
     if not table.shared_with:
         return key, ()
     others = ", ".join(name.removeprefix("service:") for name in table.shared_with)

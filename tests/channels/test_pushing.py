@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from mindie_ha.channels.http_push import HttpPush, open_session, table_target
+from mindie_ha.channels.http_push import HttpPush, open_session
 from mindie_ha.channels.mailboxes import Mailboxes
 from mindie_ha.channels.ports import DeliveryProblem, HttpTarget, ServiceRef
 from mindie_ha.channels.publishing import Publisher
@@ -29,9 +30,11 @@ class Receiver:
     url: str = ""
     statuses: list[int] = field(default_factory=list)
     got: list[tuple[dict[str, str], str]] = field(default_factory=list)
+    delay_s: float = 0.0
 
     async def take(self, request: web.Request) -> web.Response:
         self.got.append((dict(request.headers), await request.text()))
+        await asyncio.sleep(self.delay_s)
         status = self.statuses.pop(0) if self.statuses else 200
         return web.Response(
             status=status, text="" if status == 200 else "not this one", headers={"Location": "/x"}
@@ -53,7 +56,7 @@ async def receive() -> AsyncIterator[Receive]:
         server = TestServer(app, host=host)
         await server.start_server()
         servers.append(server)
-        receiver.url = table_target(host, server.port or 0, "/table").url
+        receiver.url = str(server.make_url("/table"))
         return receiver
 
     yield start
@@ -150,18 +153,6 @@ async def test_ipv6_target(pushing: Pushing, receive: Receive) -> None:
     await eventually(lambda: pushing.tables.receipts)
 
 
-@pytest.mark.parametrize(
-    ("host", "url"),
-    [
-        ("fd00::12", "http://[fd00::12]:1026/v1/table"),
-        ("10.0.0.7", "http://10.0.0.7:1026/v1/table"),
-        ("receiver.mindie.svc", "http://receiver.mindie.svc:1026/v1/table"),
-    ],
-)
-def test_target_from_a_bare_address(host: str, url: str) -> None:
-    assert table_target(host, 1026, "v1/table").url == url
-
-
 @pytest.mark.parametrize("url", ["not a url", "ftp://127.0.0.1/x", "http://127.0.0.1:99999/x"])
 async def test_what_is_no_url_is_refused_not_retried(pushing: Pushing, url: str) -> None:
     await pushing.publisher.publish(table(1), [HttpTarget(url)])
@@ -179,3 +170,13 @@ async def test_pushed_again_on_request(pushing: Pushing, receive: Receive) -> No
 
     await eventually(lambda: len(receiver.got) == 2)
     assert pushing.publisher.push_again(ServiceRef("mindie", "nobody")) == 0
+
+
+async def test_a_target_that_takes_too_long_is_told_by_its_own_limit(receive: Receive) -> None:
+    receiver = await receive()
+    receiver.delay_s = 5.0
+    push = HttpPush(open_session, timeout_s=0.1)
+    outcome = await push.post(HttpTarget(receiver.url), table(1))
+    await push.close()
+    assert outcome.kind == "failed"
+    assert "0.1 s" in outcome.reason or "imeout" in outcome.reason
