@@ -102,11 +102,8 @@ class KubernetesTransport:
         return f"{url}?{urlencode(query)}" if query else url
 
     async def _arguments(self, headers: Mapping[str, str] | None) -> dict[str, Any]:
-        if self._reload and self._kubeconfig:
-            self._reload = False
-            await _load(self._api.configuration, self._kubeconfig)
         sent = {"Accept": "application/json", "User-Agent": self._user_agent, **(headers or {})}
-        await self._api.update_params_for_auth(sent, [], ["BearerToken"])
+        await self._authorize(sent)
         arguments: dict[str, Any] = {"headers": sent}
         rest = self._api.rest_client
         if rest.server_hostname:
@@ -114,6 +111,19 @@ class KubernetesTransport:
         if self._proxy:
             arguments["proxy"] = self._proxy
         return arguments
+
+    async def _authorize(self, headers: dict[str, str]) -> None:
+        """Add the token, which the library reads anew from time to time; a file that is being replaced may be
+        missing or empty for a moment."""
+        from kubernetes_asyncio.config import ConfigException  # noqa: PLC0415 - large, see the module's note
+
+        try:
+            if self._reload and self._kubeconfig:
+                self._reload = False
+                await _load(self._api.configuration, self._kubeconfig)
+            await self._api.update_params_for_auth(headers, [], ["BearerToken"])
+        except (MindieHaError, ConfigException, *_MALFORMED) as error:
+            raise Unreachable(f"the credentials cannot be read now: {error}") from error
 
     def _notice(self, status: int) -> None:
         if status == 401:

@@ -11,6 +11,7 @@ from pathlib import Path
 import orjson
 import pytest
 from aiohttp import web
+from kubernetes_asyncio import client as client_library
 
 from mindie_ha.cluster.client import Client, PatchKind, Selection
 from mindie_ha.cluster.connections import KubernetesTransport, connect
@@ -220,6 +221,22 @@ async def test_an_unusable_kubeconfig_is_one_clear_error(tmp_path: Path, content
         path.write_text(content)
     with pytest.raises(InputError, match=r"kubeconfig .*: is not usable: .*--kubeconfig FILE"):
         await connect(str(path))
+
+
+async def test_a_token_that_cannot_be_read_for_a_moment_is_no_answer() -> None:
+    def missing(_configuration: object) -> None:
+        raise FileNotFoundError("token")
+
+    configuration = client_library.Configuration(host="http://127.0.0.1:1")
+    configuration.api_key["BearerToken"] = "Bearer old"
+    configuration.refresh_api_key_hook = missing
+    api = client_library.ApiClient(configuration)
+    transport = KubernetesTransport(api, kubeconfig=None, user_agent="test")
+    try:
+        with pytest.raises(Unreachable, match="credentials cannot be read now"):
+            await Client(transport).get(POD, KEY)
+    finally:
+        await transport.close()
 
 
 async def test_outside_a_cluster_the_missing_service_account_is_named(
