@@ -84,9 +84,10 @@ def remarks(service: dict[str, Any]) -> Iterator[str]:
     """What a person should know beyond the rows: faults, conditions, notices, the table."""
     for workload in service["workloads"]:
         name = workload["name"]
+        own = f"{service['namespace']}/{name}: "  # notices name their subject for Events and the log
         for fault in workload["faults"]:
             mark = "fault" if fault["acts"] else "noted"
-            yield f"{mark}: {name}: {fault['evidence']}"
+            yield f"{mark}: {name}: {fault_words(fault)}"
         recovery = workload["recovery"]
         if recovery:
             yield f"{name}: {recovery['summary']}"
@@ -98,8 +99,17 @@ def remarks(service: dict[str, Any]) -> Iterator[str]:
         if (untouched or workload["state"] in ("parked", "faulty")) and not workload["notices"]:
             yield f"{name}: {workload['sentence']}"
         for notice in workload["notices"]:
-            yield f"{name}: {notice}"
+            yield f"{name}: {notice.removeprefix(own)}"
     yield from table_remarks(service["table"])
+
+
+def fault_words(fault: dict[str, Any]) -> str:
+    """What is wrong, where, and from which object it was read."""
+    place = " on ".join(each for each in (fault["device"], fault["node"]) if each)
+    codes = ", ".join((*fault["codes"], *([fault["level"]] if fault["level"] else [])))
+    what = " ".join(each for each in (fault["cause"], place, f"({codes})" if codes else "") if each)
+    under = f" under pod {fault['pod']}" if fault["pod"] else ""
+    return f"{what}{under}; {fault['evidence']}"
 
 
 def table_remarks(table: dict[str, Any] | None) -> Iterator[str]:

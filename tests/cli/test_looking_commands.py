@@ -14,7 +14,7 @@ import pytest
 from mindie_ha import __version__
 from mindie_ha.cli.main import main
 from mindie_ha.cli.output import Format, print_document
-from mindie_ha.cli.status import table_remarks
+from mindie_ha.cli.status import fault_words, table_remarks
 from tests.engine.clusters import CHIP, NAMESPACE, Cluster, cluster, listening
 
 P0, D0 = "mindie-server-p0", "mindie-server-d0"
@@ -147,6 +147,16 @@ def test_only_a_running_controller_says_who_has_the_table() -> None:
     assert "handed" not in line
     (line,) = table_remarks({**table, **rest, "subscribers": 2, "handed_to_all": True})
     assert line.endswith("subscribers by gRPC: 2, handed to all")
+
+
+def test_a_fault_is_told_with_its_place_and_its_source() -> None:
+    evidence = "ConfigMap mindx-dl-deviceinfo-node-2, UpdateTime 1"
+    card = {"cause": "ChipUnhealthy", "device": "Ascend910-3", "node": "node-2", "codes": ["80E18005"]}
+    assert fault_words({**card, "level": "SeparateNPU", "pod": "p0-0", "evidence": evidence}) == (
+        f"ChipUnhealthy Ascend910-3 on node-2 (80E18005, SeparateNPU) under pod p0-0; {evidence}"
+    )
+    node = {"cause": "NodeNotReady", "device": "", "node": "node-2", "codes": [], "level": "", "pod": ""}
+    assert fault_words({**node, "evidence": "Ready is False"}) == "NodeNotReady node-2; Ready is False"
 
 
 def test_a_table_that_would_be_refused_is_shown_and_exits_1(tmp_path: Path) -> None:
