@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from aiohttp import web
 
 from mindie_ha.channels.http_push import open_session
 from mindie_ha.cluster.client import Client
-from mindie_ha.cluster.connections import KubernetesTransport, connect
+from mindie_ha.cluster.connections import connect
 from mindie_ha.cluster.events import About, Events
 from mindie_ha.cluster.ledgers import Ledgers
 from mindie_ha.cluster.mirrors import Mirror
@@ -30,6 +31,7 @@ from mindie_ha.cluster.transports import Transport
 from mindie_ha.cluster.writer import Writer
 from mindie_ha.engine.events import about_of
 from mindie_ha.engine.executor import Executor
+from mindie_ha.engine.isolation_desk import IsolationDesk
 from mindie_ha.engine.node_ledgers import NodeLedgers
 from mindie_ha.engine.outlets import Outlets
 from mindie_ha.engine.public_reports import PublicReportDesk
@@ -54,6 +56,7 @@ from mindie_ha.model.settings import Settings
 from mindie_ha.policy.isolations import plan_node
 from mindie_ha.policy.planner import plan
 from mindie_ha.web.api import Health, Sources, make_app
+from mindie_ha.web.fault_reports import FleetFaults, FleetReporter
 from mindie_ha.web.reports import Overview, Reporter, ScopeReport
 
 SYNC_PATIENCE_S = 30.0  # between complaints about a cache that does not fill
@@ -119,6 +122,7 @@ class Core:
         self.reporter = Reporter(
             store=self.store, tables=self.desk, planner=plan, settings=settings, clock=edges.clock
         )
+        self.fleet = FleetReporter(store=self.store, settings=settings, clock=edges.clock)
 
     def _touched(self, scopes: frozenset[ScopeKey], urgent: bool) -> None:
         for scope in scopes:
@@ -148,19 +152,12 @@ class App:
         self.recorder = Recorder()
         self._audit = AuditFile(audit_file) if audit_file is not None else None
         core = self.core
-        self.writer = Writer(
-            client=core.client,
-            answers=core.store,
-            fence=LeadsAlone(),
-            clock=core.clock,
-            entropy=core.entropy.child("writer"),
-            settings=settings.cluster,
-            log=core.log,
-            metrics=self.metrics,
-            dry_run=settings.dry_run,
-        )
+        self.writer = _writer(core)
         ledgers = Ledgers(store=core.store, writer=self.writer, namespace=settings.cluster.namespace)
         self.nodes = NodeLedgers(store=core.store, ledgers=ledgers, clock=core.clock)
+        self.isolations = IsolationDesk(
+            store=core.store, nodes=self.nodes, clock=core.clock, dry_run=settings.dry_run
+        )
         self._events = Events(
             writer=self.writer, clock=core.clock, entropy=core.entropy.child("events"), metrics=self.metrics
         )
@@ -269,6 +266,8 @@ class App:
             registry=self.metrics.factory.registry,
             health=self.health,
             faults=self.public,
+            fleet=self.core.fleet,
+            desk=self.isolations,
         )
         return make_app(sources, max_body_bytes=self.settings.http.max_body_bytes)
 
@@ -300,6 +299,20 @@ class App:
                 self._events.record(notice, about)
         if self._audit is not None:
             self._audit.write(record)
+
+
+def _writer(core: Core) -> Writer:
+    return Writer(
+        client=core.client,
+        answers=core.store,
+        fence=LeadsAlone(),
+        clock=core.clock,
+        entropy=core.entropy.child("writer"),
+        settings=core.settings.cluster,
+        log=core.log,
+        metrics=core.metrics,
+        dry_run=core.settings.dry_run,
+    )
 
 
 async def _listen(runner: web.AppRunner, listen: str) -> int:
@@ -339,39 +352,53 @@ async def serve(
         await transport.close()
 
 
-async def _look(settings: Settings, kubeconfig: Path | None) -> tuple[Core, KubernetesTransport]:
-    """Caches filled once, for a command that looks and goes. The caller closes both."""
+@asynccontextmanager
+async def looking(settings: Settings, *, kubeconfig: Path | None) -> AsyncIterator[Core]:
+    """Caches filled once, for a command that looks and goes. Raises Unreachable and other ClusterErrors."""
     transport = await connect(str(kubeconfig) if kubeconfig else None)
-    edges = Edges(transport=transport, clock=LoopClock(), entropy=Entropy(), log=silent_log())
-    core = Core(settings, edges, metrics=Metrics())
-    core.mirror.start(core.supervisor)
-    missing = await core.mirror.wait_synced(timeout_s=OBSERVE_TIMEOUT_S)
-    if missing:
-        await core.supervisor.close()
+    try:
+        edges = Edges(transport=transport, clock=LoopClock(), entropy=Entropy(), log=silent_log())
+        core = Core(settings, edges, metrics=Metrics())
+        try:
+            core.mirror.start(core.supervisor)
+            missing = await core.mirror.wait_synced(timeout_s=OBSERVE_TIMEOUT_S)
+            if missing:
+                source, reason = next(iter(missing.items()))
+                raise Unreachable(f"could not list {source} within {OBSERVE_TIMEOUT_S:g} s: {reason}")
+            yield core
+        finally:
+            await core.supervisor.close()
+    finally:
         await transport.close()
-        source, reason = next(iter(missing.items()))
-        raise Unreachable(f"could not list {source} within {OBSERVE_TIMEOUT_S:g} s: {reason}")
-    return core, transport
 
 
 async def observe(settings: Settings, *, kubeconfig: Path | None) -> Overview:
     """Look at the cluster once, without a running controller."""
-    core, transport = await _look(settings, kubeconfig)
-    try:
+    async with looking(settings, kubeconfig=kubeconfig) as core:
         return core.reporter.overview()
-    finally:
-        await core.supervisor.close()
-        await transport.close()
+
+
+async def observe_faults(settings: Settings, *, node: str, kubeconfig: Path | None) -> FleetFaults:
+    """Every current fault (of one node, if given), without a running controller."""
+    async with looking(settings, kubeconfig=kubeconfig) as core:
+        if node and core.fleet.node(node) is None:
+            raise NotFound(f"there is no node {node}", status=404)
+        return core.fleet.faults(node=node)
+
+
+@asynccontextmanager
+async def isolation_desk(settings: Settings, *, kubeconfig: Path | None) -> AsyncIterator[IsolationDesk]:
+    """Where isolations are asked for without the API of a controller; the one that runs sets the taint."""
+    async with looking(settings, kubeconfig=kubeconfig) as core:
+        ledgers = Ledgers(store=core.store, writer=_writer(core), namespace=settings.cluster.namespace)
+        nodes = NodeLedgers(store=core.store, ledgers=ledgers, clock=core.clock)
+        yield IsolationDesk(store=core.store, nodes=nodes, clock=core.clock)
 
 
 async def published_table(settings: Settings, service: ObjectKey, *, kubeconfig: Path | None) -> str:
     """The table that a service's ledger says was published last."""
-    core, transport = await _look(settings, kubeconfig)
-    try:
+    async with looking(settings, kubeconfig=kubeconfig) as core:
         ledger = core.store.service_ledger(service_key(service.namespace, service.name))
         if ledger is None or not ledger.text:
             raise NotFound(f"no table was published for {service}; `mindie-ha status` says why", status=404)
         return ledger.text
-    finally:
-        await core.supervisor.close()
-        await transport.close()

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 import aiohttp
 import orjson
+from yarl import URL
 
-from mindie_ha.model.errors import InputError, NotFound, Unreachable
+from mindie_ha.model.errors import Conflict, InputError, NotFound, Unreachable
 
 TIMEOUT_S = 10.0
 T = TypeVar("T")
@@ -19,24 +20,41 @@ T = TypeVar("T")
 
 async def fetch(server: str, path: str) -> tuple[bytes, dict[str, str]]:
     """Body and headers of GET `path` on a controller. Raises InputError, NotFound, Unreachable."""
+    return await send(server, path, method="GET")
+
+
+async def send(server: str, path: str, *, method: str, body: object = None) -> tuple[bytes, dict[str, str]]:
+    """One request to a controller; its body and headers. Raises InputError, NotFound, ClusterError."""
     if not server.startswith(("http://", "https://")):
         raise InputError("not an http:// or https:// URL", where=f"--server {server}")
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
+    url = server.rstrip("/") + path
+    data = None if body is None else orjson.dumps(body)
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
-            session.get(server.rstrip("/") + path) as answer,
+            session.request(method, URL(url, encoded=True), data=data) as answer,
         ):
-            body = await answer.read()
-            if answer.status == 404:
-                raise NotFound(_reason(body, f"{path} is not there"), status=404)
-            if answer.status >= 400:
-                raise Unreachable(f"{server}{path} answered {answer.status}", status=answer.status)
-            return body, dict(answer.headers)
-    except aiohttp.InvalidURL:
+            found = await answer.read()
+            _check(answer.status, found, server=server, path=path)
+            return found, dict(answer.headers)
+    except (aiohttp.InvalidURL, ValueError):
         raise InputError("not a URL", where=f"--server {server}") from None
     except (aiohttp.ClientError, TimeoutError) as error:
         raise Unreachable(f"{server} does not answer: {_why(error)}; is `mindie-ha run` there?") from None
+
+
+def _check(status: int, body: bytes, *, server: str, path: str) -> None:
+    """Raise what an answer says."""
+    if status == 400:
+        raise InputError(_reason(body, f"{path} refused it"), where=_place(body, path))
+    if status == 404:
+        raise NotFound(_reason(body, f"{path} is not there"), status=404)
+    if status == 409:
+        raise Conflict(_reason(body, f"{path}: somebody else was faster"), status=409)
+    if status >= 400:
+        why = _reason(body, "")
+        raise Unreachable(f"{server}{path} answered {status}{': ' if why else ''}{why}", status=status)
 
 
 def one_source(server: str, kubeconfig: Path | None) -> None:
@@ -64,6 +82,14 @@ def _why(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
         return error.strerror or str(error.os_error)
     return str(error) or type(error).__name__
+
+
+def _place(body: bytes, otherwise: str) -> str:
+    try:
+        where = orjson.loads(body)["error"]["where"]
+    except (ValueError, KeyError, TypeError):
+        return otherwise
+    return str(where)
 
 
 def _reason(body: bytes, otherwise: str) -> str:

@@ -7,6 +7,7 @@
                                                    with If-None-Match and ?wait=S it answers when it changes
     POST /v1/services/{ns}/{job_id}/ranktable/push hand the current table over to every destination again
     POST /v1/faults                                report public faults; the body is a ConfigMap's message
+    …    /v1/faults /v1/nodes                      faults of the fleet, isolations: see `nodes.py`
     GET  /v1/decisions?subject=NS/NAME&limit=N     newest decisions, oldest first
 
 Errors are `{"error": {"what", "where", "advice"}}`. Handlers read snapshots and never touch the cluster.
@@ -18,7 +19,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-import orjson
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -30,6 +30,9 @@ from mindie_ha.engine.sinks import as_json
 from mindie_ha.intake import bodies
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey, job_key, service_key
+from mindie_ha.web import nodes
+from mindie_ha.web.answers import json_response, problem
+from mindie_ha.web.fault_reports import FleetReporter
 from mindie_ha.web.reports import Reporter
 
 MAX_WAIT_S = 60.0
@@ -77,6 +80,8 @@ class Sources:
     registry: CollectorRegistry
     health: Callable[[], Health]
     faults: FaultPort
+    fleet: FleetReporter
+    desk: nodes.Desk
 
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -100,17 +105,8 @@ def make_app(sources: Sources, *, max_body_bytes: int) -> web.Application:
             web.get("/v1/decisions", _decisions),
         ]
     )
+    nodes.install(app, fleet=sources.fleet, desk=sources.desk)
     return app
-
-
-def json_response(body: object, *, status: int = 200) -> web.Response:
-    """`body` as JSON."""
-    return web.Response(body=orjson.dumps(body), status=status, content_type="application/json")
-
-
-def problem(status: int, what: str, *, where: str, advice: str = "") -> web.Response:
-    """One clear error: what, where, what to do."""
-    return json_response({"error": {"what": what, "where": where, "advice": advice}}, status=status)
 
 
 @web.middleware
