@@ -183,6 +183,8 @@ class Reconciler:
             now_s=self._clock.wall(),
         )
         if not decision.changed or self._settings.dry_run:
+            if decision.notices:
+                self._recorder.node(scope, decision, at_s=self._clock.wall())
             return Look(wake_at_s=decision.wake_at_s)
         try:
             await self._executor.settle_node(decision, view=view)

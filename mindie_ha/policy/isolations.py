@@ -55,7 +55,14 @@ def plan_node(view: NodeView, *, wanted: frozenset[str], settings: Settings, now
     ledger = view.ledger or NodeLedger(node=name, node_uid=view.node.uid)
     rule = isolating.repeated(ledger, settings=settings.faults, now_s=now_s)
     if view.ledger_error or not (ledger.isolations or rule):
-        return NodeDecision(node=name, ledger=ledger, tainted=tainted, changed=False)
+        return NodeDecision(
+            node=name,
+            ledger=ledger,
+            tainted=tainted,
+            changed=False,
+            sentence=f"{name} carries our taint without a record" if tainted else "",
+            notices=_unexplained(view) if tainted else (),
+        )
     reborn = bool(ledger.node_uid) and view.node.exists and ledger.node_uid != view.node.uid
     kept = [
         _seen(isolation, view, tainted=tainted, reborn=reborn, now_s=now_s)
@@ -149,6 +156,17 @@ def _seen(isolation: Isolation, view: NodeView, *, tainted: bool, reborn: bool, 
     if isolation.taint_seen and not tainted and view.node.exists and isolation.overruled_at_s is None:
         return isolation.model_copy(update={"overruled_at_s": now_s})
     return isolation
+
+
+def _unexplained(view: NodeView) -> tuple[Notice, ...]:
+    """Our taint without a record that can be read: nobody would ever lift it, and we may not guess."""
+    name = view.node.name
+    why = view.ledger_error or "its record was deleted"
+    message = (
+        f"node {name}: the taint {TAINT_ISOLATED} stands and is not lifted by us any more: {why}; "
+        f"when the node is well: {undo_of(name)}"
+    )
+    return (Notice("TaintWithoutRecord", message, warning=True, key=f"unexplained:{view.node.uid}"),)
 
 
 def _overruled(before: NodeLedger, after: NodeLedger) -> tuple[Notice, ...]:

@@ -9,7 +9,7 @@ import pytest
 from mindie_ha.cluster.documents import DIGEST_KEY, LEDGER_KEY
 from mindie_ha.model.settings import ClusterSettings
 
-from .clusters import CHIP, NAMESPACE, Cluster, cluster, quick, small_service
+from .clusters import CHIP, NAMESPACE, NOT_READY, Cluster, cluster, quick, small_service
 
 pytestmark = pytest.mark.looptime
 P0, D0 = "mindie-server-p0", "mindie-server-d0"
@@ -106,3 +106,27 @@ def _seen_nodes(c: Cluster) -> dict[str, str]:
 
 def _version(c: Cluster) -> int:
     return c.server.core.store.version
+
+
+async def test_a_finalizer_that_never_ends_is_named_to_people() -> None:
+    async with cluster(settings=quick(gone_s=5.0)) as c:
+        held = {"metadata": {"finalizers": ["example.com/never"]}}
+        await c.api.patch("Pod", f"{P0}-worker-0", NAMESPACE, held)
+        await c.world.set_faults(c.node_of(f"{P0}-master-0"), [CHIP])
+        await c.until(lambda: c.events("ForcingDeletion"), "people are told")
+        assert "example.com/never" in c.events("ForcingDeletion")[0]["message"]
+        await c.api.patch("Pod", f"{P0}-worker-0", NAMESPACE, {"metadata": {"finalizers": None}})
+        await c.recovered(P0)
+
+
+async def test_a_deleted_isolation_ledger_leaves_a_taint_that_is_told() -> None:
+    async with cluster(settings=quick(), nodes=8) as c:
+        node = c.node_of(f"{P0}-master-0")
+        await c.world.set_faults(node, [NOT_READY])
+        await c.recovered(P0)
+        name = f"mindie-ha-node-{node}"
+        c.judge.tampered.add(name)
+        await c.api.delete("ConfigMap", name, "mindx-dl")
+        await c.until(lambda: c.events("TaintWithoutRecord"), "people are told")
+        await c.clock.sleep(5)
+        assert len(c.events("TaintWithoutRecord")) == 1

@@ -117,3 +117,11 @@ def test_a_flapping_node_starts_its_healing_anew() -> None:
 def test_it_says_when_to_look_again() -> None:
     found = plan_node(node(isolation(), listed=None), wanted=WANTED, settings=Settings(), now_s=NOW_S)
     assert found.wake_at_s == NOW_S + 3.0
+
+
+def test_our_taint_without_a_record_is_told_with_its_undo_and_not_touched() -> None:
+    decision = plan_node(node(tainted=True), wanted=WANTED, settings=Settings(), now_s=NOW_S)
+    assert not decision.changed
+    assert [notice.reason for notice in decision.notices] == ["TaintWithoutRecord"]
+    assert "kubectl taint node n0" in decision.notices[0].message
+    assert not plan_node(node(tainted=False), wanted=WANTED, settings=Settings(), now_s=NOW_S).notices

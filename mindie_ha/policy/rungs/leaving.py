@@ -86,17 +86,17 @@ def gone(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG
         changes = {}
     urgent = [pod for pod in left if forced or _grace_s(look, pod) == 0]
     unaccepted = [pod for pod in urgent if not _accepted(pod, 0)]
-    condition, message = (FORCING, "pods outlived their grace") if forced else ("", "")
+    condition, message = (FORCING, f"pods outlived their grace: {_why_stuck(left)}") if forced else ("", "")
     if not unaccepted:
         return Progress(
-            sentence=f"{len(left)} of the targets are still there",
+            sentence=message or f"{len(left)} of the targets are still there",
             changes=changes,
             condition=condition,
             condition_message=message,
         )
     sent = _delete(look, recovery, unaccepted, forced=True)
     return Progress(
-        sentence=sent.sentence,
+        sentence=f"{sent.sentence}; {message}" if message else sent.sentence,
         actions=sent.actions,
         changes={**changes, **sent.changes},
         condition=condition,
