@@ -44,6 +44,7 @@ class KeyedQueue(Generic[K]):
         self._heap: list[tuple[float, int, K]] = []
         self._pushed = 0
         self._failures: dict[K, int] = {}
+        self._held: dict[K, float] = {}  # not given out before this monotonic time
         self._wakeup = asyncio.Event()
         self.refused = 0  # keys turned away because the queue was full
 
@@ -56,6 +57,11 @@ class KeyedQueue(Generic[K]):
         if key in self._running:
             self._running[key] = urgent or bool(self._running[key])
             return True
+        held_until_s = self._held.get(key)
+        if held_until_s is not None:
+            if self._clock.monotonic() < held_until_s:
+                return self.add_at(key, held_until_s)
+            del self._held[key]
         if key in self._urgent:
             return True
         if key in self._plain:
@@ -109,6 +115,10 @@ class KeyedQueue(Generic[K]):
         self.add_at(key, self._clock.monotonic() + delay_s)
         return delay_s
 
+    def hold(self, key: K, delay_s: float) -> None:
+        """Give `key` to nobody for a while, whoever adds it: it comes then, once."""
+        self._held[key] = self._clock.monotonic() + delay_s
+
     def forget(self, key: K) -> None:
         """A success: the next failure of `key` is its first."""
         self._failures.pop(key, None)
@@ -119,9 +129,8 @@ class KeyedQueue(Generic[K]):
             entry = heapq.heappop(self._heap)
             if not self._stale(entry):
                 key = entry[2]
-                if self.add(key):
-                    del self._timers[key]
-                else:  # full: stay a timer, so that it is not lost
+                del self._timers[key]
+                if not self.add(key):  # full: stay a timer, so that it is not lost
                     self._timers[key] = now_s + 1.0
                     heapq.heappush(self._heap, (now_s + 1.0, entry[1], key))
 

@@ -203,3 +203,18 @@ def test_whatever_is_added_is_taken_once_more_after_the_last_addition(steps: lis
             queue.done(got)
 
     asyncio.run(play())
+
+
+async def test_a_held_key_comes_once_when_the_hold_is_over_whoever_adds_it() -> None:
+    clock = LoopClock(wall_origin_s=0.0)
+    queue: KeyedQueue[str] = KeyedQueue(clock=clock, entropy=Entropy(1))
+    queue.hold("a", 2.0)
+    queue.add("a", urgent=True)
+    queue.add_at("a", clock.monotonic() + 1.0)
+    queue.add("b")
+    assert await queue.get() == "b"
+    assert await queue.get() == "a"
+    assert clock.monotonic() == pytest.approx(2.0, abs=0.01)
+    queue.done("a")
+    queue.add("a")
+    assert await taken(queue) == ["a"]
