@@ -104,6 +104,7 @@ class Core:
             clock=edges.clock,
             settings=settings,
             listener=self._touched,
+            refused=lambda source: metrics.inputs_refused.labels(source).inc(),
         )
         self.mirror = Mirror(
             client=self.client,

@@ -1,4 +1,4 @@
-"""The ConfigMaps we read, as facts: device reports, the scheduler's list, instance tables, ledgers, retries.
+"""The ConfigMaps we read, as facts: fault reports, the scheduler's list, instance tables, ledgers, retries.
 
 Each family is parsed once per change, here. A change names what it touches: scopes directly, or nodes, which
 the store expands to the services on them. Malformed content costs its own object: the last good state is kept
@@ -7,10 +7,11 @@ the store expands to the services on them. Malformed content costs its own objec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from mindie_ha.cluster import convert, documents
+from mindie_ha.cluster.fault_reports import FaultReports, News
 from mindie_ha.cluster.indexes import Index
 from mindie_ha.cluster.listings import Listings
 from mindie_ha.cluster.public_reports import EMPTY, PublicReports
@@ -18,28 +19,31 @@ from mindie_ha.cluster.retries import RETRIES_KEY, Retries, job_of, parse_retrie
 from mindie_ha.cluster.slim import SlimConfigMap
 from mindie_ha.cluster.sources import (
     CLUSTER_INFO_PREFIX,
-    DEVICE_INFO_PREFIX,
     LABEL_LEDGER,
     RINGS_PREFIX,
     Family,
     family_of,
 )
 from mindie_ha.cluster.touches import Touched, nothing
-from mindie_ha.intake import device_info, listed_devices
-from mindie_ha.intake.device_info import DeviceInfo
+from mindie_ha.intake import listed_devices
 from mindie_ha.model.errors import InputError, LedgerUnreadable
 from mindie_ha.model.ids import ObjectKey, ScopeKey, service_key
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
-from mindie_ha.model.nodes import DeviceReport
 from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.ranktables import RanktableError
 from mindie_ha.model.recoveries import Frozen
+from mindie_ha.model.settings import FaultFeed
 from mindie_ha.model.workloads import LABEL_JOB_ID, RingsConfig
 from mindie_ha.ranktable.hccl import parse_hccl
 
-FRESH_S = 300.0  # a report that only got newer wakes nobody, unless the last one was this old
-DEVICE_INFO_NAMESPACE = "kube-system"
-CLUSTER_INFO_NAMESPACE = "mindx-dl"
+FAULT_NAMESPACES = {
+    Family.DEVICE_INFO: "kube-system",
+    Family.NODE_INFO: "mindx-dl",
+    Family.CLUSTER_INFO: "mindx-dl",
+    Family.CLUSTER_TROUBLES: "mindx-dl",
+    Family.CHIP_CONFIG: "kube-system",
+    Family.NODE_CONFIG: "mindx-dl",
+}
 LABEL_OF_PUBLIC = "public-faults"
 
 
@@ -59,10 +63,12 @@ class LedgerEntry:
 class ConfigMaps:
     """Tables of parsed ConfigMaps; `put` and `drop` say what a change touches."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, *, feed: FaultFeed = FaultFeed.DEVICE_PLUGIN, refused: Callable[[str], None] | None = None
+    ) -> None:
         self.listings = Listings()
         self.public = PublicReports()
-        self.devices: dict[str, DeviceInfo] = {}  # by node: the report to believe, and its faults
+        self.reports = FaultReports(feed=feed, problem=self._note_problem, refused=refused or _uncounted)
         self.rings: dict[ObjectKey, RingsConfig] = {}
         self.rings_by_service: Index[ScopeKey, ObjectKey] = Index()
         self.ledgers: dict[ObjectKey, LedgerEntry] = {}
@@ -88,10 +94,10 @@ class ConfigMaps:
 
     def _put(self, family: Family, item: SlimConfigMap, now_s: float) -> Touched:
         match family:
-            case Family.DEVICE_INFO if item.key.namespace == DEVICE_INFO_NAMESPACE:
-                return self._put_report(item, now_s)
-            case Family.CLUSTER_INFO if item.key.namespace == CLUSTER_INFO_NAMESPACE:
+            case Family.CLUSTER_INFO if _in_place(item):
                 return self._put_shard(item, now_s)
+            case _ if family in FAULT_NAMESPACES:
+                return _told(self.reports.put(item, family, now_s=now_s)) if _in_place(item) else nothing()
             case Family.RINGS:
                 return self._put_rings(item, now_s)
             case Family.LEDGER:
@@ -103,12 +109,12 @@ class ConfigMaps:
 
     def _drop(self, family: Family, item: SlimConfigMap, now_s: float) -> Touched:
         match family:
-            case Family.DEVICE_INFO if item.key.namespace == DEVICE_INFO_NAMESPACE:
-                node = item.key.name.removeprefix(DEVICE_INFO_PREFIX)
-                known = self.devices.pop(node, None)
-                return Touched(set(), {node} if known else set())
-            case Family.CLUSTER_INFO if item.key.namespace == CLUSTER_INFO_NAMESPACE:
-                return Touched(set(), self.listings.remove(item.key, now_s=now_s))
+            case Family.CLUSTER_INFO if _in_place(item):
+                touched = _told(self.reports.drop(item, family, now_s=now_s))
+                touched.nodes |= self.listings.remove(item.key, now_s=now_s)
+                return touched
+            case _ if family in FAULT_NAMESPACES:
+                return _told(self.reports.drop(item, family, now_s=now_s)) if _in_place(item) else nothing()
             case Family.RINGS:
                 return self._drop_rings(item.key)
             case Family.LEDGER:
@@ -141,24 +147,6 @@ class ConfigMaps:
         wanted = (name for ledger in ledgers for one in ledger.isolations for name in one.wanted_by)
         return {name for name in wanted if _workload_of(name) == workload}
 
-    def _put_report(self, item: SlimConfigMap, now_s: float) -> Touched:
-        node = item.key.name.removeprefix(DEVICE_INFO_PREFIX)
-        old = self.devices.get(node)
-        try:
-            new = device_info.parse(node, item.data, now_s=now_s)
-        except InputError as error:
-            self.problems[item.key] = str(error)
-            last = old or DeviceInfo(DeviceReport(node), ())
-            new = replace(last, report=replace(last.report, stale_reason=str(error)))
-        else:
-            faults = device_info.continued(new.faults, previous=old.faults if old else ())
-            new = replace(new, faults=faults)
-        self.devices[node] = new
-        if old is not None and _same_report(old.report, new.report):
-            return nothing()
-        worse = bool(new.report.unhealthy - (old.report.unhealthy if old else frozenset()))
-        return Touched(set(), {node}, urgent=worse)
-
     def _put_shard(self, item: SlimConfigMap, now_s: float) -> Touched:
         name = item.key.name
         if not name.removeprefix(CLUSTER_INFO_PREFIX).isdecimal():
@@ -170,7 +158,12 @@ class ConfigMaps:
             return nothing()
         if shard.refused:
             self.problems[item.key] = "; ".join(str(error) for error in shard.refused[:3])
-        return Touched(set(), self.listings.put(item.key, shard.nodes, now_s=now_s))
+        touched = _told(self.reports.put(item, Family.CLUSTER_INFO, now_s=now_s))
+        touched.nodes |= self.listings.put(item.key, shard.nodes, now_s=now_s)
+        return touched
+
+    def _note_problem(self, key: ObjectKey, text: str) -> None:
+        self.problems[key] = text
 
     def _put_rings(self, item: SlimConfigMap, now_s: float) -> Touched:
         old = self.rings.get(item.key)
@@ -281,10 +274,17 @@ class ConfigMaps:
         return Touched(set(), set(), jobs=frozenset(jobs))
 
 
-def _same_report(old: DeviceReport, new: DeviceReport) -> bool:
-    """Whether a report says nothing new; one that only got newer wakes nobody, unless the last was old."""
-    fresh = new.updated_at_s - old.updated_at_s < FRESH_S
-    return fresh and replace(new, updated_at_s=old.updated_at_s) == old
+def _in_place(item: SlimConfigMap) -> bool:
+    """Whether a fault report stands where its writer writes it: anybody may use such a name elsewhere."""
+    return item.key.namespace == FAULT_NAMESPACES.get(family_of(item), item.key.namespace)
+
+
+def _told(news: News) -> Touched:
+    return Touched(set(), set(news.nodes), urgent=news.urgent)
+
+
+def _uncounted(source: str) -> None:
+    """Refusals are counted by whoever has metrics."""
 
 
 def _workload_of(wanted_by: str) -> str:

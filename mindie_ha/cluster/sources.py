@@ -1,6 +1,6 @@
 """What we watch: one `Source` per informer.
 
-ConfigMaps come from five selections, because nobody should have to read every ConfigMap of a cluster. An
+ConfigMaps come from a few selections, because nobody should have to read every ConfigMap of a cluster. An
 object may match two of them; which one it counts for is decided by its name and labels (`family_of`), so that
 leaving one selection never removes what another still shows.
 
@@ -22,14 +22,20 @@ from mindie_ha.cluster.slim import (
     SlimPod,
     SlimPodGroup,
 )
+from mindie_ha.model.ids import ObjectKey
 
 LABEL_LEDGER = "mindie-ha.io/ledger"
 LABEL_PUBLIC = "mc-consumer-publicfault"
 RETRIES_NAMESPACE = "volcano-system"
 RETRIES_NAME = "vcjob-fault-npu-cm"
 DEVICE_INFO_PREFIX = "mindx-dl-deviceinfo-"
+NODE_INFO_PREFIX = "mindx-dl-nodeinfo-"
+CLUSTER_SWITCH_PREFIX = "cluster-info-switch-"
+CLUSTER_NODES = "cluster-info-node-cm"
 CLUSTER_INFO_PREFIX = "cluster-info-device-"
 RINGS_PREFIX = "rings-config-"
+CHIP_CONFIG_KEY = ObjectKey("kube-system", "mindx-dl-fault-config")
+NODE_CONFIG_KEY = ObjectKey("mindx-dl", "mindx-dl-node-fault-config")
 
 
 EVERYTHING = Selection()
@@ -58,18 +64,34 @@ RETRIES = Source(
     SlimConfigMap,
     Selection(namespace=RETRIES_NAMESPACE, fields=f"metadata.name={RETRIES_NAME}"),
 )
-
 PUBLIC = Source("configmaps-public", CONFIG_MAP, SlimConfigMap, Selection(labels=f"{LABEL_PUBLIC}=true"))
+CHIP_CONFIG = Source(
+    "fault-config",
+    CONFIG_MAP,
+    SlimConfigMap,
+    Selection(namespace=CHIP_CONFIG_KEY.namespace, fields=f"metadata.name={CHIP_CONFIG_KEY.name}"),
+)
+NODE_CONFIG = Source(
+    "node-fault-config",
+    CONFIG_MAP,
+    SlimConfigMap,
+    Selection(namespace=NODE_CONFIG_KEY.namespace, fields=f"metadata.name={NODE_CONFIG_KEY.name}"),
+)
+FAULT_CONFIGS = (CHIP_CONFIG, NODE_CONFIG)
 
-SOURCES = (NODES, PODS, JOBS, POD_GROUPS, REPORTS, LISTED, LEDGERS, RETRIES, PUBLIC)
+SOURCES = (NODES, PODS, JOBS, POD_GROUPS, REPORTS, LISTED, LEDGERS, RETRIES, PUBLIC, *FAULT_CONFIGS)
 
 
 class Family(StrEnum):
     """What a ConfigMap is to us."""
 
     DEVICE_INFO = "device-info"
+    NODE_INFO = "node-info"
+    CHIP_CONFIG = "chip-config"
+    NODE_CONFIG = "node-config"
     RINGS = "rings"
     CLUSTER_INFO = "cluster-info"
+    CLUSTER_TROUBLES = "cluster-troubles"  # fused lists of switches and boards
     LEDGER = "ledger"
     RETRIES = "retries"
     PUBLIC = "public"
@@ -78,18 +100,30 @@ class Family(StrEnum):
 
 SOURCE_OF_FAMILY = {
     Family.DEVICE_INFO: REPORTS,
+    Family.NODE_INFO: REPORTS,
     Family.RINGS: REPORTS,
     Family.CLUSTER_INFO: LISTED,
+    Family.CLUSTER_TROUBLES: LISTED,
+    Family.CHIP_CONFIG: CHIP_CONFIG,
+    Family.NODE_CONFIG: NODE_CONFIG,
     Family.LEDGER: LEDGERS,
     Family.RETRIES: RETRIES,
     Family.PUBLIC: PUBLIC,
 }
 
 
+_BY_KEY = {
+    ObjectKey(RETRIES_NAMESPACE, RETRIES_NAME): Family.RETRIES,
+    CHIP_CONFIG_KEY: Family.CHIP_CONFIG,
+    NODE_CONFIG_KEY: Family.NODE_CONFIG,
+}
 _PREFIXES = (
     (RINGS_PREFIX, Family.RINGS),
     (DEVICE_INFO_PREFIX, Family.DEVICE_INFO),
+    (NODE_INFO_PREFIX, Family.NODE_INFO),
     (CLUSTER_INFO_PREFIX, Family.CLUSTER_INFO),
+    (CLUSTER_SWITCH_PREFIX, Family.CLUSTER_TROUBLES),
+    (CLUSTER_NODES, Family.CLUSTER_TROUBLES),
 )
 
 
@@ -98,8 +132,8 @@ def family_of(config_map: SlimObject) -> Family:
     key = config_map.key
     if LABEL_LEDGER in config_map.metadata.labels:
         return Family.LEDGER
-    if key.namespace == RETRIES_NAMESPACE and key.name == RETRIES_NAME:
-        return Family.RETRIES
+    if key in _BY_KEY:
+        return _BY_KEY[key]
     for prefix, family in _PREFIXES:
         if key.name.startswith(prefix):
             return family
@@ -109,6 +143,7 @@ def family_of(config_map: SlimObject) -> Family:
 
 
 __all__ = [
+    "CHIP_CONFIG",
     "CLUSTER_INFO_PREFIX",
     "DEVICE_INFO_PREFIX",
     "JOBS",
@@ -117,6 +152,8 @@ __all__ = [
     "LEDGERS",
     "LISTED",
     "NODES",
+    "NODE_CONFIG",
+    "NODE_INFO_PREFIX",
     "PODS",
     "POD_GROUPS",
     "PUBLIC",

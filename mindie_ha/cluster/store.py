@@ -32,6 +32,8 @@ from mindie_ha.cluster.slim import (
 from mindie_ha.cluster.sources import RINGS_PREFIX, SOURCE_OF_FAMILY, SOURCES, Source, family_of
 from mindie_ha.cluster.touches import Touched
 from mindie_ha.intake.collect import collect
+from mindie_ha.intake.freshness import unreported
+from mindie_ha.intake.nodes import mark_fault
 from mindie_ha.intake.public_faults import faults_on
 from mindie_ha.kit.clock import Clock
 from mindie_ha.model.errors import InputError
@@ -60,11 +62,12 @@ class Store:
         clock: Clock,
         settings: Settings,
         listener: Listener,
+        refused: Callable[[str], None] | None = None,
     ) -> None:
         self._clock = clock
         self._settings = settings
         self._listener = listener
-        self._maps = ConfigMaps()
+        self._maps = ConfigMaps(feed=settings.faults.source, refused=refused)
         self._fleet = Fleet(settings.brakes)
         self._versions: Versions[tuple[str, ObjectKey]] = Versions()
         self._facts = Facts(clock=clock, fleet=self._fleet)
@@ -201,10 +204,14 @@ class Store:
         """Everything known of a node; one that does not exist says so."""
         entry = self._maps.ledger(documents.node_ledger_key(self._settings.cluster.namespace, name))
         ledger, error = _read(entry, NodeLedger)
-        info = self._maps.devices.get(name)
+        node = self._facts.nodes.get(name) or Node(name=name, exists=False, ready=False)
+        report = self._maps.reports.report(name)
+        marked = mark_fault(node, now_s=now_s)
         return NodeView(
-            node=self._facts.nodes.get(name) or Node(name=name, exists=False, ready=False),
-            report=info.report if info is not None else None,
+            node=node,
+            report=report,
+            troubles=(*self._maps.reports.troubles(name), *((marked,) if marked is not None else ())),
+            unreported=unreported(report, stale_s=self._settings.faults.report_stale_s, now_s=now_s),
             listed=self._maps.listings.of(name, now_s=now_s),
             ledger=ledger,
             ledger_version=_version_of(entry),
@@ -214,12 +221,11 @@ class Store:
 
     def card_faults(self, node: str, *, now_s: float) -> tuple[Fault, ...]:
         """What is wrong with the cards of a node, told by the device plugin or by public faults."""
-        info = self._maps.devices.get(node)
-        return (*(info.faults if info is not None else ()), *self._public_faults(node, now_s))
+        return (*self._maps.reports.card_faults(node), *self._public_faults(node, now_s))
 
     def reported_nodes(self) -> frozenset[str]:
         """The nodes on whose cards somebody reports."""
-        return frozenset(self._maps.devices) | self._maps.public.nodes()
+        return self._maps.reports.nodes() | self._maps.public.nodes()
 
     def public_ledger(self) -> PublicFaultLedger:
         """All public faults; an unreadable ledger leaves those that were known."""
@@ -340,11 +346,13 @@ class Store:
         nodes = {name: self.node_view(name, now_s=now_s) for name in sorted(names) if name}
         rings = self._maps.rings.get(ObjectKey(workload.key.namespace, RINGS_PREFIX + workload.key.name))
         retries = self._maps.retries.get(f"{workload.key}-{workload.uid}")
+        group = self._facts.podgroups.get(workload.podgroup)
         collected = collect(
             workload=workload,
             pods=pods,
             nodes=nodes,
             device_faults={name: self.card_faults(name, now_s=now_s) for name in nodes},
+            annotations=group.annotations if group is not None else None,
             ledger=ledger,
             settings=self._settings,
             now_s=now_s,
@@ -355,7 +363,7 @@ class Store:
             ledger=ledger,
             ledger_version=_version_of(self._maps.ledger(documents.workload_ledger_key(workload))),
             ledger_error=error,
-            podgroup=self._facts.podgroups.get(workload.podgroup),
+            podgroup=group,
             rings=rings,
             faults=collected.faults,
             retry_times=retries.times if retries is not None else None,

@@ -1,8 +1,9 @@
 """Marks that others leave on a pod: label `fault-type` and annotation `huawei.com/pod-status`.
 
 `Separate` and `SubHealth` come from correlated faults and are found nowhere else. `software` and
-`retry-fault` belong to the layer of processes. The annotation is Volcano's own conclusion from nodes, cards and exits that
-are read here too: it is shown, and answering it again would evade the patience with which those are judged.
+`retry-fault` belong to the layer of processes. The annotation is Volcano's own conclusion from nodes, cards
+and exits that are read here too: it is shown, and answering it again would evade the patience with which
+those are judged.
 
 Source: fault input contract §1.9, §4.6; rescheduling contract §1.2, §2.2; vectors D16, D17.
 """

@@ -24,6 +24,13 @@ class Owner(StrEnum):
     VOLCANO = "volcano"
 
 
+class FaultFeed(StrEnum):
+    """Where faults of cards, switches and boards are read."""
+
+    DEVICE_PLUGIN = "device-plugin"
+    CLUSTERD = "clusterd"
+
+
 class PhaseSettings(Section):
     """Deadlines of the Kubernetes rungs (seconds)."""
 
@@ -63,6 +70,10 @@ class FaultSettings(Section):
     manual_window_s: float = Field(86_400.0, gt=0, description="the window of manual_after")
     report_stale_s: float = Field(600.0, gt=0, description="a device report older than this is no report")
     resetting_s: float = Field(600.0, gt=0, description="a card in reset for longer than this is faulty")
+    source: FaultFeed = Field(
+        FaultFeed.DEVICE_PLUGIN,
+        description="`device-plugin`: the reports of device plugin and NodeD; `clusterd`: the lists it fused",
+    )
 
 
 class BudgetSettings(Section):

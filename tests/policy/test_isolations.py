@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from mindie_ha.model.faults import Cause, Fault, FaultSource
 from mindie_ha.model.ledgers import Isolation, NodeLedger
 from mindie_ha.model.nodes import TAINT_ISOLATED, DeviceReport, ListedDevices, Node, Taint
 from mindie_ha.model.settings import Settings
@@ -125,3 +128,29 @@ def test_our_taint_without_a_record_is_told_with_its_undo_and_not_touched() -> N
     assert [notice.reason for notice in decision.notices] == ["TaintWithoutRecord"]
     assert "kubectl taint node n0" in decision.notices[0].message
     assert not plan_node(node(tainted=False), wanted=WANTED, settings=Settings(), now_s=NOW_S).notices
+
+
+@pytest.mark.parametrize(
+    ("troubles", "healing"),
+    [
+        pytest.param((), True, id="gone"),
+        pytest.param(
+            (Fault(FaultSource.NODE_INFO, Cause.NODE_HARDWARE, node="n0"),), False, id="still-there"
+        ),
+        pytest.param(
+            (Fault(FaultSource.NODE_INFO, Cause.NODE_HARDWARE, node="n0", acts=False),),
+            True,
+            id="only-recorded",
+        ),
+        pytest.param(
+            (Fault(FaultSource.SWITCH, Cause.SWITCH_UNHEALTHY, node="n0"),), True, id="another-cause"
+        ),
+    ],
+)
+def test_a_node_isolated_for_its_board_heals_with_its_board(
+    troubles: tuple[Fault, ...], healing: bool
+) -> None:
+    entry = lost(id="NodeHardware:-", reason="NodeHardware")
+    view = replace(node(entry), troubles=troubles)
+    (kept,) = plan_node(view, wanted=WANTED, settings=Settings(), now_s=NOW_S).ledger.isolations
+    assert (kept.healed_since_s is not None) is healing
