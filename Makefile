@@ -8,7 +8,7 @@ JOBS ?= auto
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lock wire bench clean
+.PHONY: help demo test fuzz check format lock wire bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ demo: .venv/run ## run one recovery on the embedded cluster and tell its story
 
 test: .venv/dev ## run the tests
 	@$(BIN)/pytest -n $(JOBS) --dist loadfile
+
+fuzz: .venv/dev ## throw 10,000 hostile inputs at every parser of fault reports
+	@$(BIN)/pytest tests/intake --hypothesis-profile=fuzz -k hostile --timeout 3600
 
 check: .venv/dev ## lint, types, layers, sizes, manifests, docs
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
