@@ -67,6 +67,11 @@ class WorkloadLedger(Frozen):
             return None
         return self.closed[-1].closed_at_s
 
+    @property
+    def recoveries_closed(self) -> int:
+        """How many were ever closed; `closed` keeps only the newest few."""
+        return self.epoch - (self.recovery is not None)
+
 
 class ServiceLedger(Frozen):
     """Memory of one service's table: ids for life, and the last table itself, to be replayed."""

@@ -232,7 +232,7 @@ def _workload(view: WorkloadView, decision: Decision | None) -> WorkloadReport:
         pods=tuple(_pod(pod) for pod in view.pods),
         recovery=_recovery(ledger),
         faults=tuple(_fault(fault) for fault in view.faults),
-        recoveries_closed=len(ledger.closed),
+        recoveries_closed=ledger.recoveries_closed,
         software_retries_spent=ledger.software_retries_spent,
         notices=tuple(notice.message for notice in notices),
     )
