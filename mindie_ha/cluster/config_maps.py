@@ -31,7 +31,7 @@ from mindie_ha.model.ids import ObjectKey, ScopeKey, service_key
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
 from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.ranktables import RanktableError
-from mindie_ha.model.recoveries import Frozen
+from mindie_ha.model.recoveries import Frozen, Recovery
 from mindie_ha.model.settings import FaultFeed
 from mindie_ha.model.workloads import LABEL_JOB_ID, RingsConfig
 from mindie_ha.ranktable.hccl import parse_hccl
@@ -77,6 +77,9 @@ class ConfigMaps:
         self.retries_map: SlimConfigMap | None = None  # as last seen, for a compare-and-swap
         self.recovering: dict[ObjectKey, str] = {}  # ledgers with an open recovery -> what it is called
         self._unknown: dict[ObjectKey, str] = {}  # unreadable ledgers of workloads -> "<ns>/<name>"
+        self.obliged: Index[str, ObjectKey] = (
+            Index()
+        )  # node -> workloads with an open recovery that isolates it
         self._isolating: Index[str, str] = Index()  # "<ns>/<name>" of a workload -> nodes it wants isolated
         self.problems: dict[ObjectKey, str] = {}  # what was refused, for people
 
@@ -228,14 +231,21 @@ class ConfigMaps:
                 for isolation in ledger.isolations:
                     for name in isolation.wanted_by:
                         note(_workload_of(name), ledger.node)
+            if isinstance(ledger, WorkloadLedger) and ledger.recovery is not None:
+                self._remember_recovery(entry.key, ledger.workload, ledger.recovery, known=entry is new)
             if entry is not new:
                 continue
-            if isinstance(ledger, WorkloadLedger) and ledger.recovery is not None:
-                workload = ledger.workload.partition("/")[2]
-                self.recovering[entry.key] = f"recovery:{workload}#{ledger.recovery.epoch}"
             if ledger is None and documents.ANNOTATION_WORKLOAD in entry.annotations:
                 workload = entry.annotations[documents.ANNOTATION_WORKLOAD]
                 self._unknown[entry.key] = f"{entry.key.namespace}/{workload}"
+
+    def _remember_recovery(self, key: ObjectKey, text: str, recovery: Recovery, *, known: bool) -> None:
+        workload = text.partition("/")[2]
+        mark = self.obliged.add if known else self.obliged.discard
+        for obligation in recovery.obligations:
+            mark(obligation.ref.partition("/")[0], ObjectKey.parse(workload))
+        if known:
+            self.recovering[key] = f"recovery:{workload}#{recovery.epoch}"
 
     def _ledger_touch(self, entry: LedgerEntry) -> Touched:
         ledger = entry.ledger

@@ -443,7 +443,10 @@ class Store:
 
     def _tell(self, touched: Touched) -> frozenset[ScopeKey]:
         scopes = set(touched.scopes)
-        for job in touched.jobs:
+        waiting = {
+            job for node in touched.nodes for job in self._maps.obliged.of(node)
+        }  # their pods have left
+        for job in touched.jobs | waiting:
             workload = self.workload(job)
             if workload is not None:
                 scopes.add(workload.scope)

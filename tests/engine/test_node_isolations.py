@@ -11,11 +11,12 @@ from mindie_ha.model.decisions import IsolateNode, NodeDecision
 from mindie_ha.model.errors import Conflict
 from mindie_ha.model.ledgers import Isolation, NodeLedger
 
-from .clusters import cluster
+from .clusters import CHIP, cluster
 from .judges import TAINT
 
 pytestmark = pytest.mark.looptime
 NODE = "node-5"
+P0 = "mindie-server-p0"
 
 
 def isolation(name: str) -> Isolation:
@@ -46,3 +47,14 @@ async def test_a_release_decided_before_an_isolation_was_added_does_not_undo_it(
         ledger = store.node_view(NODE, now_s=0).ledger
         assert ledger is not None
         assert {one.id for one in ledger.isolations} == {"ByHand:ann", "ByHand:bob"}
+
+
+async def test_a_recovery_that_waits_for_a_late_list_closes_when_the_list_comes() -> None:
+    async with cluster(lag_s=(55.0, 55.0)) as c:
+        await c.serving()
+        node = c.node_of(f"{P0}-master-0")
+        await c.world.set_faults(node, [CHIP])
+        await c.until(lambda: c.ledger(P0)["recovery"], "a recovery")
+        closed = await c.recovered(P0, deadline_s=300)
+        assert 40 < closed["closed_at_s"] - closed["opened_at_s"] < 65
+        assert TAINT not in c.taints(node)
