@@ -162,14 +162,7 @@ class App:
         self._events = Events(
             writer=self.writer, clock=core.clock, entropy=core.entropy.child("events"), metrics=self.metrics
         )
-        self.public = PublicReportDesk(
-            memory=core.store,
-            paper=ledgers,
-            codes=load_public_codes(settings.faults.public_codes_file),
-            clock=core.clock,
-            log=core.log,
-            metrics=self.metrics,
-        )
+        self.public = self._public(ledgers)
         self.signals = SignalDesk(store=core.store, resolver=core.desk, settings=settings, clock=core.clock)
         self.outlets = Outlets(
             settings=settings,
@@ -188,6 +181,16 @@ class App:
         self.recorder.listeners.append(self._spread)
         core.store.refusals.listeners.append(self._problem)
         self._gauge()
+
+    def _public(self, ledgers: Ledgers) -> PublicReportDesk:
+        return PublicReportDesk(
+            memory=self.core.store,
+            paper=ledgers,
+            codes=load_public_codes(self.settings.faults.public_codes_file),
+            clock=self.core.clock,
+            log=self.core.log,
+            metrics=self.metrics,
+        )
 
     def _engine(self, ledgers: Ledgers) -> Engine:
         core = self.core
