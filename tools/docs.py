@@ -10,8 +10,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from mindie_ha.model.settings import Settings
+from tools.fault_pages import faults_page
 
-SETTINGS_PAGE = Path(__file__).resolve().parent.parent / "docs" / "settings.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 INTRODUCTION = """# Settings
 
 <!-- made by `python -m tools.docs`; do not edit -->
@@ -60,14 +61,16 @@ def settings_page() -> str:
 
 def main() -> int:
     """Write, or compare."""
-    page = settings_page()
-    if "--check" not in sys.argv:
-        SETTINGS_PAGE.write_text(page, encoding="utf-8")
-        return 0
-    if SETTINGS_PAGE.exists() and SETTINGS_PAGE.read_text(encoding="utf-8") == page:
-        return 0
-    print("docs/settings.md is out of date; run: python -m tools.docs", file=sys.stderr)
-    return 1
+    outdated = []
+    for name, page in (("settings.md", settings_page()), ("faults.md", faults_page())):
+        path = DOCS / name
+        if "--check" not in sys.argv:
+            path.write_text(page, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != page:
+            outdated.append(name)
+    for name in outdated:
+        print(f"docs/{name} is out of date; run: python -m tools.docs", file=sys.stderr)
+    return 1 if outdated else 0
 
 
 if __name__ == "__main__":
