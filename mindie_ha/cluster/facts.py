@@ -77,16 +77,20 @@ class Facts:
         if old is None:  # first sight: the server knows since when
             told = next((one for one in item.status.conditions if one.type == "Ready"), None)
             lost_s = min(now_s, (told.last_transition_time if told else None) or now_s)
-        self._fleet.put(name, ready=node.ready, since_s=lost_s, now_s=now_s)
+        lifted = self._fleet.put(name, ready=node.ready, since_s=lost_s, now_s=now_s)
         if old is not None and replace(node, resource_version=old.resource_version) == old:
             return nothing()  # a heartbeat
-        return Touched(set(), {name}, urgent=not node.ready)
+        return Touched(self._held(lifted), {name}, urgent=not node.ready)
 
     def drop_node(self, name: str) -> Touched:
         """A Node object is gone."""
         self._note_serial(self.nodes.pop(name, None), None)
-        self._fleet.remove(name, now_s=self._clock.wall())
-        return Touched(set(), {name}, urgent=True)
+        lifted = self._fleet.remove(name, now_s=self._clock.wall())
+        return Touched(self._held(lifted), {name}, urgent=True)
+
+    def _held(self, lifted: bool) -> set[ScopeKey]:
+        """Whom the brake may have held: everybody, wherever the node is that lifted it."""
+        return set(self.by_scope) if lifted else set()
 
     def _note_serial(self, old: Node | None, new: Node | None) -> None:
         if old is not None and self.by_serial.get(old.serial) == old.name:

@@ -25,9 +25,10 @@ class Fleet:
         self._ready_count = 0
         self._lost: OrderedDict[str, float] = OrderedDict()  # in order of time
         self._braked_since_s: float | None = None
+        self._on = False
 
-    def put(self, node: str, *, ready: bool, since_s: float, now_s: float) -> None:
-        """A node as it is now; `since_s` is when it stopped being Ready."""
+    def put(self, node: str, *, ready: bool, since_s: float, now_s: float) -> bool:
+        """A node as it is now; `since_s` is when it stopped being Ready. True if that lifted the brake."""
         was = self._ready.get(node)
         self._ready[node] = ready
         self._ready_count += int(ready) - int(bool(was))
@@ -35,17 +36,17 @@ class Fleet:
             self._lost.pop(node, None)
         elif was or was is None:
             self._lose(node, since_s)
-        self._judge(now_s)
+        return self._judge(now_s)
 
-    def remove(self, node: str, *, now_s: float) -> None:
-        """The Node object is gone."""
+    def remove(self, node: str, *, now_s: float) -> bool:
+        """The Node object is gone. True if that lifted the brake."""
         was = self._ready.pop(node, None)
         if was is None:
-            return
+            return False
         if was:
             self._ready_count -= 1
             self._lose(node, now_s)
-        self._judge(now_s)
+        return self._judge(now_s)
 
     def view(self, *, now_s: float, open_recoveries: int = 0) -> FleetView:
         """The summary that planners read."""
@@ -56,13 +57,15 @@ class Fleet:
         self._lost.pop(node, None)
         self._lost[node] = at_s
 
-    def _judge(self, now_s: float) -> None:
-        was_on = self._braked_since_s is not None
-        if not (was_on and judge(self._summary(), settings=self._settings, now_s=now_s).on):
+    def _judge(self, now_s: float) -> bool:
+        braked = self._braked_since_s is not None
+        if not (braked and judge(self._summary(), settings=self._settings, now_s=now_s).on):
             window_s = self._settings.window_s
             for node in [name for name, at_s in self._lost.items() if now_s - at_s > window_s]:
                 del self._lost[node]
         self._braked_since_s = braked_since_s(self._summary(), settings=self._settings, now_s=now_s)
+        was_on, self._on = self._on, judge(self._summary(), settings=self._settings, now_s=now_s).on
+        return was_on and not self._on
 
     def _summary(self) -> FleetView:
         return FleetView(

@@ -298,6 +298,20 @@ async def test_losses_older_than_the_window_do_not_count() -> None:
     assert store.fleet(now_s=NOW_S + 301).lost_recently == 0
 
 
+async def test_the_node_that_lifts_the_brake_wakes_everybody_who_was_held() -> None:
+    told = Told()
+    nodes = (facts.node(f"n{number}") for number in range(10))
+    store = filled(*nodes, facts.job("p0"), facts.pod("p0-0", "p0", node="n9"), told=told)
+    for number in (9, 1, 2, 3):
+        store.apply(facts.node(f"n{number}", ready=False, version=2))
+    told.calls.clear()
+    store.apply(facts.node("n1", version=3))
+    assert [SERVICE in scopes for scopes, _ in told.calls] == [True]
+    told.calls.clear()
+    store.apply(facts.node("n2", version=3))
+    assert [SERVICE in scopes for scopes, _ in told.calls] == [False]
+
+
 async def test_time_alone_does_not_end_the_brake() -> None:
     store = filled(*(facts.node(f"n{number}") for number in range(10)))
     for number in range(6):

@@ -122,6 +122,7 @@ def settle(look: Look, recovery: Recovery, scope: Scope) -> Progress:
             condition=WAITING_FOR_LIST,
             condition_message=f"the isolation {open_marks[0].ref} is still needed",
             patient=True,
+            wake_at_s=look.now_s + phases.list_lag_s,  # also a list that goes away ends the wait
         )
     outcome = Outcome.RECOVERED if verified else Outcome.RECOVERED_UNVERIFIED
     return Progress(sentence="the pods are well", leave="settled", outcome=outcome, changes=changes)
