@@ -16,11 +16,20 @@ from mindie_ha.cli.output import Format, print_document, print_line, print_table
 from mindie_ha.cli.sources import fetch, one_source, run_async
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey
-from mindie_ha.model.ranktables import Device, Finding, GlobalTable, Severity, verdict
+from mindie_ha.model.ranktables import (
+    CONTROLLER_GROUP,
+    COORDINATOR_GROUP,
+    Device,
+    Finding,
+    GlobalTable,
+    Severity,
+    verdict,
+)
 from mindie_ha.ranktable.diff import Change, TableDiff, diff
 from mindie_ha.ranktable.reading import Reading, read_global
 
 app = typer.Typer(help="Look at rank tables.", no_args_is_help=True)
+MS_GROUPS = {str(COORDINATOR_GROUP): "coordinator", str(CONTROLLER_GROUP): "controller"}
 NAMED = "a FILE, or NAMESPACE/JOBID of a service"
 Named = Annotated[str, typer.Argument(help=NAMED)]
 
@@ -115,6 +124,7 @@ def show_table(reading: Reading) -> None:
     rows = [
         (
             group.group_id,
+            MS_GROUPS.get(group.group_id, "server"),
             group.deploy_server or "-",
             server.server_id,
             server.server_ip,
@@ -123,7 +133,7 @@ def show_table(reading: Reading) -> None:
         for group in reading.table.groups
         for server in group.servers
     ]
-    print_table(("GROUP", "DEPLOY", "HOST", "POD IP", "NPUS"), rows)
+    print_table(("GROUP", "ROLE", "DEPLOY", "HOST", "POD IP", "NPUS"), rows)
 
 
 def sentence(finding: Finding) -> str:

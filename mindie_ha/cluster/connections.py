@@ -205,7 +205,8 @@ async def _chunks(response: aiohttp.ClientResponse, method: str, path: str) -> A
 
 
 def _unreachable(method: str, path: str, error: BaseException) -> Unreachable:
-    return Unreachable(f"{method} {path}: no answer ({type(error).__name__}: {error})")
+    said = (error.strerror or error.os_error) if isinstance(error, aiohttp.ClientConnectorError) else error
+    return Unreachable(f"{method} {path}: no answer ({type(error).__name__}: {said})")
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

@@ -102,6 +102,7 @@ async def test_ranktable_show_and_diff_read_services_and_files(tmp_path: Path) -
         code, out, err = await ask(c, "ranktable", "show", "mindie/mindie-ms")
         assert (code, err) == (0, "")
         assert all(ip in out for ip in c.published_ips())
+        assert all(word in out for word in ("coordinator", "controller", "server"))
         code, out, _ = await ask(c, "ranktable", "show", "mindie/mindie-ms", "-o", "json")
         assert json.loads(out)["table"] == json.loads(c.table()["text"])
         before = tmp_path / "before.json"
