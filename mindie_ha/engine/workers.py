@@ -2,9 +2,10 @@
 
 A few workers take keys from the queue; one key is never looked at by two at once. What a look leads to is
 data (`Look`): at once again after progress, with back-off after a failure, at a wall time otherwise. A bug in
-one scope is contained by the supervisor, counted, and retried like a failure: it cannot stop the others. A scope that finds something
-to do with every look, for longer than any recovery takes, is slowed down: whatever undoes our writes (a
-garbage collector that knows better, another controller) must not make us flood the API server.
+one scope is contained by the supervisor, counted, and retried like a failure: it cannot stop the others.
+A scope that finds something to do with every look, for longer than any recovery takes, is slowed down:
+whatever undoes our writes (a garbage collector that knows better, another controller) must not make us
+flood the API server.
 """
 
 from __future__ import annotations
