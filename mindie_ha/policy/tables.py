@@ -14,16 +14,14 @@ from collections.abc import Mapping
 from mindie_ha.model.decisions import Notice, TableDecision
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ledgers import ServiceLedger, WorkloadLedger
-from mindie_ha.model.ranktables import FindingCode
 from mindie_ha.model.recoveries import Phase
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import ScopeView, TableView, WorkloadView
 from mindie_ha.model.workloads import Role
 from mindie_ha.policy.drafts import Draft, draft, empty_ms_groups
 from mindie_ha.policy.looks import TableStanding
+from mindie_ha.policy.table_remarks import remarks
 from mindie_ha.ranktable.encode import digest, encode
-
-_WAITS = frozenset({FindingCode.NOT_COMPLETED, FindingCode.POD_STALE, FindingCode.POD_MISSING})
 
 
 def plan_table(
@@ -50,7 +48,9 @@ def plan_table(
     )
     ledger, sentence, notices = _judge(view, wanted, kept, ms_wait_s=ms_wait_s, now_s=now_s)
     config_map, config_map_notices = _config_map(view, view.table)
-    times = [held.until_s for held in wanted.held] + ([] if ms_wait_s is None else [ms_wait_s])
+    remarked, told_at_s = remarks(view, wanted, settings=settings, now_s=now_s)
+    waits = [*(held.until_s for held in wanted.held), ms_wait_s, told_at_s]
+    times = [each for each in waits if each is not None]
     return TableDecision(
         ledger=ledger,
         publish=ledger.generation != before.generation,
@@ -58,7 +58,7 @@ def plan_table(
         config_map=config_map,
         left_out=tuple(sorted(wanted.left_out.items())),
         held=tuple((held.key, held.until_s) for held in wanted.held),
-        notices=(*notices, *config_map_notices, *_remarks(view, wanted)),
+        notices=(*notices, *config_map_notices, *remarked),
         wake_at_s=min(times, default=None),
     )
 
@@ -148,22 +148,3 @@ def _config_map(view: ScopeView, table: TableView) -> tuple[ObjectKey | None, tu
     others = ", ".join(name.removeprefix("service:") for name in table.shared_with)
     message = f"ConfigMap {key} is mounted by the service {others} too, so no table is written into it"
     return None, (Notice("SharedTable", message, warning=True, key=f"shared:{view.scope}"),)
-
-
-def _remarks(view: ScopeView, wanted: Draft) -> tuple[Notice, ...]:
-    """Instances that are left out for a reason that does not pass by itself, and orphaned tables."""
-    notices = []
-    for name, findings in sorted(wanted.left_out.items()):
-        lasting = [finding for finding in findings if finding.code not in _WAITS]
-        if lasting:
-            message = f"{view.scope}: {name} is left out: {lasting[0].where}: {lasting[0].message}"
-            key = f"left-out:{view.scope}:{name}:{lasting[0].code}"
-            notices.append(Notice("InstanceLeftOut", message, warning=True, key=key))
-    if view.table is not None and view.table.namesakes:
-        others = ", ".join(view.table.namesakes)
-        message = f"{view.scope}: jobID {view.scope.name} is also used in {others}; give each service its own"
-        notices.append(Notice("SharedJobId", message, warning=True, key=f"job-id:{view.scope}:{others}"))
-    for rings in view.orphan_rings:
-        message = f"{rings.key} belongs to no AscendJob that exists; it is not used"
-        notices.append(Notice("OrphanTable", message, warning=True, key=f"orphan:{rings.key}"))
-    return tuple(notices)

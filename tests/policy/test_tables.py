@@ -100,6 +100,32 @@ def test_a_broken_instance_table_leaves_only_that_instance_out() -> None:
     assert [name for name, _ in decide(world).left_out] == ["p0"]
 
 
+def test_019_a_table_that_stays_incomplete_is_told_once_with_its_cause() -> None:
+    world = service()
+    world.untabulated.add("p1")
+    world.add("p1", pd_role=PdRole.PREFILL)
+    world.settle(for_s=30.0)
+    assert "TableIncomplete" not in reasons(world)
+    world.settle(for_s=60.0)
+    told = [notice for notice in decide(world).notices if notice.reason == "TableIncomplete"]
+    assert len(told) == 1
+    assert "p1" in told[0].message
+    assert len(world.groups()) == 4  # the others do not wait
+    world.untabulated.clear()
+    world.settle(for_s=10.0)
+    assert "TableIncomplete" not in reasons(world)
+
+
+def test_an_instance_without_a_deploy_label_is_published_and_remarked_on() -> None:
+    world = service()
+    rings = world.job("p0").rings
+    assert rings is not None
+    world.job("p0").rings = replace(rings, labels={"jobID": "svc"})
+    world.settle(for_s=5.0)
+    assert "NoDeployLabel" in reasons(world)
+    assert len(world.groups()) == 4
+
+
 def test_a_duplicate_address_leaves_the_newcomer_out() -> None:
     world = service()
     world.add("p1", pd_role=PdRole.PREFILL)
