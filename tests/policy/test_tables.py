@@ -193,3 +193,14 @@ def test_nobody_subscribed_does_not_stop_a_recovery() -> None:
     world.settle(until=lambda: world.closed("p0"))
     assert "NoSubscriber" in {notice.reason for notice in world.notices}
     assert world.closed("p0")
+
+
+def test_a_table_that_does_not_come_names_its_probable_cause() -> None:
+    world = service()
+    world.untabulated.add("p0")
+    world.break_card(world.pods_of("p0")[0])
+    world.settle(for_s=80.0)
+    recovery = world.job("p0").ledger.recovery
+    assert recovery is not None
+    assert recovery.condition == "WaitingForTable"
+    assert any("pod p0-0 has no device annotation" in one.sentence for one in world.decisions)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from mindie_ha.model.decisions import Notice
 from mindie_ha.model.pods import Pod, PodPhase
+from mindie_ha.model.ranktables import FindingCode
 from mindie_ha.model.recoveries import Outcome, Recovery
 from mindie_ha.model.workloads import Role
-from mindie_ha.policy.instances import has_table, judge_instance
+from mindie_ha.policy.instances import InstanceState, has_table, judge_instance
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.obligations import blocking
 from mindie_ha.policy.records import replacements_of, target_uids
 from mindie_ha.policy.rungs.steps import Progress, Scope
+from mindie_ha.ranktable.waits import why_initializing
 
 WAITING_FOR_CAPACITY = "WaitingForCapacity"
 WAITING_FOR_LIST = "WaitingForList"
@@ -67,7 +69,7 @@ def table(look: Look, recovery: Recovery, scope: Scope) -> Progress:
     if has_table(look.view):
         state = judge_instance(look.view)
         if not state.complete:
-            return Progress(sentence=f"the instance table is not complete: {state.reason}")
+            return Progress(sentence=f"the instance table is not complete: {_why_incomplete(look, state)}")
         return Progress(sentence="the instance table is complete", leave="complete", changes=changes)
     missing = [pod for pod in pods if not pod.ip]
     if missing and look.workload.role is not Role.TRAINING:
@@ -126,6 +128,12 @@ def settle(look: Look, recovery: Recovery, scope: Scope) -> Progress:
         )
     outcome = Outcome.RECOVERED if verified else Outcome.RECOVERED_UNVERIFIED
     return Progress(sentence="the pods are well", leave="settled", outcome=outcome, changes=changes)
+
+
+def _why_incomplete(look: Look, state: InstanceState) -> str:
+    if any(finding.code == FindingCode.NOT_COMPLETED for finding in state.rejections) and look.view.rings:
+        return why_initializing(look.view.pods, replicas=look.workload.replicas)
+    return state.reason
 
 
 def _is_well(pod: Pod) -> bool:
