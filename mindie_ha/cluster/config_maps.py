@@ -15,12 +15,11 @@ from mindie_ha.cluster.fault_reports import FaultReports, News
 from mindie_ha.cluster.indexes import Index
 from mindie_ha.cluster.listings import Listings
 from mindie_ha.cluster.public_reports import EMPTY, PublicReports
-from mindie_ha.cluster.retries import RETRIES_KEY, Retries, job_of, parse_retries
+from mindie_ha.cluster.retries import Retries, job_of, parse_retries
 from mindie_ha.cluster.slim import SlimConfigMap
 from mindie_ha.cluster.sources import (
     CLUSTER_INFO_PREFIX,
     LABEL_LEDGER,
-    RINGS_PREFIX,
     Family,
     family_of,
 )
@@ -34,7 +33,8 @@ from mindie_ha.model.ranktables import RanktableError
 from mindie_ha.model.recoveries import Frozen, Recovery
 from mindie_ha.model.settings import FaultFeed
 from mindie_ha.model.workloads import LABEL_JOB_ID, RingsConfig
-from mindie_ha.ranktable.hccl import parse_hccl
+from mindie_ha.policy.retries import RETRY_KEY
+from mindie_ha.ranktable.hccl import HCCL_KEY, RINGS_CONFIG_PREFIX, parse_hccl
 
 FAULT_NAMESPACES = {
     Family.DEVICE_INFO: "kube-system",
@@ -170,7 +170,7 @@ class ConfigMaps:
 
     def _put_rings(self, item: SlimConfigMap, now_s: float) -> Touched:
         old = self.rings.get(item.key)
-        text = item.data.get(convert.HCCL_KEY)
+        text = item.data.get(HCCL_KEY)
         try:
             if text:
                 parse_hccl(text)
@@ -271,7 +271,7 @@ class ConfigMaps:
     def _put_retries(self, item: SlimConfigMap) -> Touched:
         self.retries_map = item
         try:
-            found = parse_retries(item.data.get(RETRIES_KEY, ""), where=f"ConfigMap {item.key}")
+            found = parse_retries(item.data.get(RETRY_KEY, ""), where=f"ConfigMap {item.key}")
         except InputError as error:
             self.problems[item.key] = str(error)
             return nothing()
@@ -306,7 +306,7 @@ def _service_of(rings: RingsConfig) -> ScopeKey:
 
 
 def _job_of(rings: ObjectKey) -> ObjectKey:
-    return ObjectKey(rings.namespace, rings.name.removeprefix(RINGS_PREFIX))
+    return ObjectKey(rings.namespace, rings.name.removeprefix(RINGS_CONFIG_PREFIX))
 
 
 def _ledger_entry(item: SlimConfigMap) -> LedgerEntry:

@@ -24,13 +24,13 @@ from mindie_ha.model.ids import PodUID
 from mindie_ha.model.nodes import Node, Taint
 from mindie_ha.model.pods import Pod, PodPhase
 from mindie_ha.model.workloads import LABEL_APP, LABEL_JOB_ID, PodGroup, RingsConfig, Role, Workload
+from mindie_ha.ranktable.hccl import HCCL_KEY
 from mindie_ha.ranktable.pd_roles import GROUP_NAME_LABEL, pd_role
+from mindie_ha.ranktable.waits import REAL_CARDS
 
 MAIN_CONTAINER = "ascend"
 TABLE_VOLUME = "global-ranktable"
-HCCL_KEY = "hccl.json"
 ANNOTATION_RANK = "hccl/rankIndex"
-ANNOTATION_REAL = "huawei.com/AscendReal"
 ANNOTATION_HEALTHY_STATUS = "NodeHealthyStatus"
 ANNOTATIONS_ASKED = (
     "huawei.com/Ascend910",
@@ -182,7 +182,7 @@ def _rank(text: str | None) -> int | None:
 
 
 def _devices(annotations: Mapping[str, str]) -> tuple[str, ...]:
-    for name in (ANNOTATION_REAL, *ANNOTATIONS_ASKED):
+    for name in (REAL_CARDS, *ANNOTATIONS_ASKED):
         text = annotations.get(name)
         if text:
             return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import orjson
 
 from mindie_ha.model.errors import InputError
+from mindie_ha.policy.retries import RETRY_KEY
 
-RETRIES_KEY = "remain-retry-times"
 _UID_LENGTH = 36
 _MARK = "WrittenBy"
 
@@ -41,7 +41,7 @@ def parse_retries(text: str, *, where: str) -> dict[str, Retries]:
 def granted(text: str | None, *, entry: str, job_uid: str, times: int) -> str | None:
     """The text with our entry added or renewed; None where it is somebody else's or the text is malformed."""
     try:
-        entries = _entries(text or "", RETRIES_KEY)
+        entries = _entries(text or "", RETRY_KEY)
     except InputError:
         return None
     if entry in entries and not _is_ours(entries[entry]):
@@ -66,12 +66,12 @@ def _entries(text: str, where: str) -> dict[str, object]:
     try:
         content = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise InputError(f"{RETRIES_KEY} is no JSON: {error}", where=where) from error
+        raise InputError(f"{RETRY_KEY} is no JSON: {error}", where=where) from error
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise InputError(f"{RETRIES_KEY} is no JSON object", where=where)
+        raise InputError(f"{RETRY_KEY} is no JSON object", where=where)
     return content
 
 
-__all__ = ["RETRIES_KEY", "Retries", "granted", "job_of", "parse_retries"]
+__all__ = ["Retries", "granted", "job_of", "parse_retries"]

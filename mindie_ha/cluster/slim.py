@@ -172,7 +172,6 @@ class PodStatus(Slim):
     conditions: tuple[Condition, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
-    start_time: Stamp | None = None
 
 
 class SlimPod(SlimObject):

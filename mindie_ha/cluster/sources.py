@@ -23,17 +23,16 @@ from mindie_ha.cluster.slim import (
     SlimPodGroup,
 )
 from mindie_ha.model.ids import ObjectKey
+from mindie_ha.policy.retries import RETRY_CONFIG_MAP
+from mindie_ha.ranktable.hccl import RINGS_CONFIG_PREFIX
 
 LABEL_LEDGER = "mindie-ha.io/ledger"
 LABEL_PUBLIC = "mc-consumer-publicfault"
-RETRIES_NAMESPACE = "volcano-system"
-RETRIES_NAME = "vcjob-fault-npu-cm"
 DEVICE_INFO_PREFIX = "mindx-dl-deviceinfo-"
 NODE_INFO_PREFIX = "mindx-dl-nodeinfo-"
 CLUSTER_SWITCH_PREFIX = "cluster-info-switch-"
 CLUSTER_NODES = "cluster-info-node-cm"
 CLUSTER_INFO_PREFIX = "cluster-info-device-"
-RINGS_PREFIX = "rings-config-"
 CHIP_CONFIG_KEY = ObjectKey("kube-system", "mindx-dl-fault-config")
 NODE_CONFIG_KEY = ObjectKey("mindx-dl", "mindx-dl-node-fault-config")
 
@@ -62,7 +61,7 @@ RETRIES = Source(
     "remain-retry-times",
     CONFIG_MAP,
     SlimConfigMap,
-    Selection(namespace=RETRIES_NAMESPACE, fields=f"metadata.name={RETRIES_NAME}"),
+    Selection(namespace=RETRY_CONFIG_MAP.namespace, fields=f"metadata.name={RETRY_CONFIG_MAP.name}"),
 )
 PUBLIC = Source("configmaps-public", CONFIG_MAP, SlimConfigMap, Selection(labels=f"{LABEL_PUBLIC}=true"))
 CHIP_CONFIG = Source(
@@ -113,12 +112,12 @@ SOURCE_OF_FAMILY = {
 
 
 _BY_KEY = {
-    ObjectKey(RETRIES_NAMESPACE, RETRIES_NAME): Family.RETRIES,
+    RETRY_CONFIG_MAP: Family.RETRIES,
     CHIP_CONFIG_KEY: Family.CHIP_CONFIG,
     NODE_CONFIG_KEY: Family.NODE_CONFIG,
 }
 _PREFIXES = (
-    (RINGS_PREFIX, Family.RINGS),
+    (RINGS_CONFIG_PREFIX, Family.RINGS),
     (DEVICE_INFO_PREFIX, Family.DEVICE_INFO),
     (NODE_INFO_PREFIX, Family.NODE_INFO),
     (CLUSTER_INFO_PREFIX, Family.CLUSTER_INFO),
@@ -159,9 +158,6 @@ __all__ = [
     "PUBLIC",
     "REPORTS",
     "RETRIES",
-    "RETRIES_NAME",
-    "RETRIES_NAMESPACE",
-    "RINGS_PREFIX",
     "SOURCES",
     "SOURCE_OF_FAMILY",
     "Family",

@@ -29,7 +29,7 @@ from mindie_ha.cluster.slim import (
     decode_json,
     slim,
 )
-from mindie_ha.cluster.sources import RINGS_PREFIX, SOURCE_OF_FAMILY, SOURCES, Source, family_of
+from mindie_ha.cluster.sources import SOURCE_OF_FAMILY, SOURCES, Source, family_of
 from mindie_ha.cluster.touches import Touched
 from mindie_ha.intake.collect import collect
 from mindie_ha.intake.freshness import unreported
@@ -47,6 +47,7 @@ from mindie_ha.model.recoveries import Frozen
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import FleetView, NodeView, ScopeView, TableView, WorkloadView
 from mindie_ha.model.workloads import PodGroup, RingsConfig, Workload
+from mindie_ha.ranktable.hccl import RINGS_CONFIG_PREFIX, rings_config_name
 
 LedgerT = TypeVar("LedgerT", bound=Frozen)
 Listener = Callable[[frozenset[ScopeKey], bool], None]  # (scopes to look at again, urgent)
@@ -344,7 +345,7 @@ class Store:
             recovery = ledger.recovery
             names |= {target.node for target in recovery.targets} | {recovery.intent.node}
         nodes = {name: self.node_view(name, now_s=now_s) for name in sorted(names) if name}
-        rings = self._maps.rings.get(ObjectKey(workload.key.namespace, RINGS_PREFIX + workload.key.name))
+        rings = self._maps.rings.get(ObjectKey(workload.key.namespace, rings_config_name(workload.key.name)))
         retries = self._maps.retries.get(f"{workload.key}-{workload.uid}")
         group = self._facts.podgroups.get(workload.podgroup)
         collected = collect(
@@ -431,7 +432,7 @@ class Store:
         return touched
 
     def _owner_of(self, rings: RingsConfig) -> Workload | None:
-        return self.workload(ObjectKey(rings.key.namespace, rings.key.name.removeprefix(RINGS_PREFIX)))
+        return self.workload(ObjectKey(rings.key.namespace, rings.key.name.removeprefix(RINGS_CONFIG_PREFIX)))
 
     # -- whom it concerns ----------------------------------------------------------------------------
 

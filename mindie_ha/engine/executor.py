@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from mindie_ha.cluster.retries import RETRIES_KEY, granted
-from mindie_ha.cluster.sources import RETRIES_NAME, RETRIES_NAMESPACE
+from mindie_ha.cluster.retries import granted
 from mindie_ha.cluster.writer import Writer
 from mindie_ha.engine.node_ledgers import NodeLedgers
 from mindie_ha.model.decisions import (
@@ -23,16 +22,13 @@ from mindie_ha.model.decisions import (
     NodeDecision,
 )
 from mindie_ha.model.errors import MindieHaError
-from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ledgers import NodeLedger
 from mindie_ha.model.nodes import TAINT_ISOLATED, Taint
 from mindie_ha.model.views import NodeView
 from mindie_ha.policy import isolating
+from mindie_ha.policy.ownership import ANNOTATION_STRATEGY, STRATEGY_OURS
+from mindie_ha.policy.retries import RETRY_CONFIG_MAP, RETRY_KEY
 
-ADOPTION = (
-    "ProcessRecoverStrategy",
-    "mindie-ha",
-)  # with it Volcano never deletes (rescheduling contract §1.1)
 RETRIES_LABELS = {"mx-consumer-volcano": "true"}
 
 
@@ -87,12 +83,13 @@ class Executor:
             case DiscountIsolation():
                 await self._discount(action)
             case AdoptPodGroup(key=key, uid=uid):
-                name, value = ADOPTION
-                await self._writer.annotate_podgroup(key, uid=uid, name=name, value=value)
+                await self._writer.annotate_podgroup(
+                    key, uid=uid, name=ANNOTATION_STRATEGY, value=STRATEGY_OURS
+                )
             case GrantRetries(entry=entry, job_uid=job_uid, times=times):
                 await self._writer.change_config_map(
-                    ObjectKey(RETRIES_NAMESPACE, RETRIES_NAME),
-                    name=RETRIES_KEY,
+                    RETRY_CONFIG_MAP,
+                    name=RETRY_KEY,
                     change=lambda text: granted(text, entry=entry, job_uid=job_uid, times=times),
                     labels=RETRIES_LABELS,
                 )

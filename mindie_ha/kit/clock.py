@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Protocol
 
 MIN_DELAY_S = 1e-5
@@ -97,11 +97,4 @@ class LoopClock:
         return max(delay_s / self.speed, MIN_DELAY_S) if delay_s > 0 else 0.0
 
 
-async def ticks(clock: Clock, period_s: float) -> AsyncIterator[float]:
-    """Yield the monotonic time every `period_s`, for ever; drift is not made up for."""
-    while True:
-        yield clock.monotonic()
-        await clock.sleep(period_s)
-
-
-__all__ = ["Clock", "LoopClock", "ticks"]
+__all__ = ["Clock", "LoopClock"]

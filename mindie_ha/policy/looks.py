@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mindie_ha.model.decisions import Decision, Notice
 from mindie_ha.model.pods import Pod
+from mindie_ha.model.recoveries import Outcome
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import NodeView, WorkloadView
 from mindie_ha.model.workloads import Role, Workload
@@ -71,3 +73,24 @@ class Look:
 def wants_name(look: Look, epoch: int) -> str:
     """The name under which a recovery wants an isolation: `recovery:<ns>/<name>#<epoch>`."""
     return f"recovery:{look.workload.key}#{epoch}"
+
+
+def say(
+    look: Look,
+    *,
+    rule: str,
+    sentence: str,
+    notices: tuple[Notice, ...] = (),
+    wake_at_s: float | None = None,
+    outcome: Outcome | None = None,
+) -> Decision:
+    """A decision that keeps the ledger of `look` and acts on nothing."""
+    return Decision(
+        workload=look.workload.key,
+        ledger=look.view.ledger,
+        sentence=sentence,
+        rule=rule,
+        notices=notices,
+        wake_at_s=wake_at_s,
+        outcome=outcome,
+    )

@@ -18,7 +18,7 @@ from mindie_ha.model.recoveries import Outcome, Phase
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import ScopeView, WorkloadView
 from mindie_ha.policy import brakes, budgets, ownership, records, recovering, retries, tables, verdicts
-from mindie_ha.policy.looks import Look, TableStanding
+from mindie_ha.policy.looks import Look, TableStanding, say
 from mindie_ha.policy.ownership import Ownership
 
 READOPT_S = 30.0  # an adoption that is not seen is ordered again after this long
@@ -62,7 +62,7 @@ def decide(look: Look) -> Decision:
         if decision is not None:
             break
     else:
-        decision = _say(look, rule="healthy", sentence=_health(look))
+        decision = say(look, rule="healthy", sentence=_health(look))
     if look.claim.notice is not None:
         decision = replace(decision, notices=(*decision.notices, look.claim.notice))
     if look.view.ledger_error or look.workload.deleting or not look.claim.acts:
@@ -79,14 +79,14 @@ def unreadable(look: Look) -> Decision | None:
         return None
     message = f"{look.workload.key}: observed only, its ledger is unreadable: {look.view.ledger_error}"
     notice = Notice("LedgerUnreadable", message, warning=True, key=f"ledger:{look.workload.uid}")
-    return _say(look, rule="ledger-unreadable", sentence=message, notices=(notice,))
+    return say(look, rule="ledger-unreadable", sentence=message, notices=(notice,))
 
 
 def deleting(look: Look) -> Decision | None:
     """A workload that its owner takes away is left alone."""
     if not look.workload.deleting:
         return None
-    return _say(look, rule="deleting", sentence="its owner is being deleted")
+    return say(look, rule="deleting", sentence="its owner is being deleted")
 
 
 def not_ours(look: Look) -> Decision | None:
@@ -97,7 +97,7 @@ def not_ours(look: Look) -> Decision | None:
     why = "a platform owns it" if look.claim.ownership is Ownership.PLATFORM else unlabelled
     what = f", faults: {_words(look.verdict.acting)}" if look.verdict.acting else ""
     outcome = Outcome.HELD if look.view.ledger.recovery is not None else None
-    return _say(
+    return say(
         look, rule="not-ours", sentence=f"observed only, never restarted: {why}{what}", outcome=outcome
     )
 
@@ -107,7 +107,7 @@ def already_parked(look: Look) -> Decision | None:
     park = look.view.ledger.parked
     if park is None:
         return None
-    return _say(look, rule="parked", sentence=f"parked ({park.reason}): {park.message}")
+    return say(look, rule="parked", sentence=f"parked ({park.reason}): {park.message}")
 
 
 def owner_gave_up(look: Look) -> Decision | None:
@@ -130,7 +130,7 @@ def held_by_brake(look: Look) -> Decision | None:
         return None
     message = f"{look.workload.key}: held, {look.brake.reason}; {_words(look.verdict.acting)}"
     notice = Notice("HeldByBrake", message, warning=True, key=f"brake:{look.workload.uid}")
-    return _say(
+    return say(
         look,
         rule="brake",
         sentence=message,
@@ -231,24 +231,4 @@ def _why_owner_gave_up(look: Look) -> str:
         f"the operator declared {workload.kind} {workload.key} Failed for good{told}. Its limits: label "
         f"{budgets.LABEL_RETRY_TIMES} is {label}; ConfigMap {retries.RETRY_CONFIG_MAP} key "
         f"{retries.RETRY_KEY} has {times} for {retries.entry_of(look)}. Delete and apply the job again"
-    )
-
-
-def _say(
-    look: Look,
-    *,
-    rule: str,
-    sentence: str,
-    notices: tuple[Notice, ...] = (),
-    wake_at_s: float | None = None,
-    outcome: Outcome | None = None,
-) -> Decision:
-    return Decision(
-        workload=look.workload.key,
-        ledger=look.view.ledger,
-        sentence=sentence,
-        rule=rule,
-        notices=notices,
-        wake_at_s=wake_at_s,
-        outcome=outcome,
     )

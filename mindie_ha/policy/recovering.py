@@ -14,7 +14,7 @@ from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.recoveries import Outcome, Phase, Recovery
 from mindie_ha.policy import budgets, obligations, records
 from mindie_ha.policy.ladders import ladder
-from mindie_ha.policy.looks import Look
+from mindie_ha.policy.looks import Look, say
 from mindie_ha.policy.rungs import phases
 from mindie_ha.policy.rungs.gates import HELD_BY_BRAKE
 from mindie_ha.policy.rungs.returning import replacements
@@ -40,7 +40,7 @@ def begin(look: Look) -> Decision:
     ledger = records.changed(look.view.ledger, attempts=stretch)
     if _is_unpaid(look, look.verdict):
         notice = _not_paid(look, look.verdict)
-        return replace(_decision(look, rule="report-only", sentence=notice.message), notices=(notice,))
+        return replace(say(look, rule="report-only", sentence=notice.message), notices=(notice,))
     refusal = _refuse(look, ledger, look.verdict)
     if refusal is not None:
         return park(_with(look, ledger), reason=refusal.reason, message=refusal.message)
@@ -93,7 +93,7 @@ def resume(look: Look, *, rule: str = "continue") -> Decision:
         if isinstance(ended, Decision):
             return replace(ended, notices=(*notices, *ended.notices))
         look = _with(look, ended)
-    return _decision(look, rule=rule, sentence=sentences[-1], wake_at_s=look.now_s)
+    return say(look, rule=rule, sentence=sentences[-1], wake_at_s=look.now_s)
 
 
 def _waiting(
@@ -169,7 +169,7 @@ def _moot(look: Look, recovery: Recovery) -> Decision:
     if obligations.blocking(look, recovery):
         sentence = "the fault is gone, its isolation is still needed"
         wake_at_s = look.now_s + look.settings.phases.list_lag_s
-        return _decision(look, rule="moot", sentence=sentence, wake_at_s=wake_at_s)
+        return say(look, rule="moot", sentence=sentence, wake_at_s=wake_at_s)
     return _close(look, recovery, Outcome.RECOVERED_UNVERIFIED, "the fault went away, nothing was deleted")
 
 
@@ -273,7 +273,7 @@ def park(look: Look, *, reason: str, message: str) -> Decision:
     if blocking:
         sentence = f"will park ({reason}) when isolation {blocking[0].ref} is no longer needed"
         wake_at_s = look.now_s + look.settings.phases.list_lag_s
-        return _decision(look, rule="park", sentence=sentence, wake_at_s=wake_at_s, outcome=Outcome.WAITING)
+        return say(look, rule="park", sentence=sentence, wake_at_s=wake_at_s, outcome=Outcome.WAITING)
     text = f"{message}. Nothing more is done until `mindie-ha reset {look.workload.key}`"
     ledger = records.parked(look.view.ledger, reason=reason, message=message, now_s=look.now_s)
     notice = Notice(
@@ -369,21 +369,3 @@ def _open(look: Look) -> Recovery:
 
 def _with(look: Look, ledger: WorkloadLedger) -> Look:
     return replace(look, view=replace(look.view, ledger=ledger))
-
-
-def _decision(
-    look: Look,
-    *,
-    rule: str,
-    sentence: str,
-    wake_at_s: float | None = None,
-    outcome: Outcome | None = None,
-) -> Decision:
-    return Decision(
-        workload=look.workload.key,
-        ledger=look.view.ledger,
-        sentence=sentence,
-        rule=rule,
-        wake_at_s=wake_at_s,
-        outcome=outcome,
-    )

@@ -9,12 +9,13 @@ recovery is open: the operator may still be about to read it. Source: rescheduli
 from __future__ import annotations
 
 from mindie_ha.model.decisions import GrantRetries
+from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pods import PodPhase
 from mindie_ha.policy import budgets, records
 from mindie_ha.policy.looks import Look
 
-RETRY_CONFIG_MAP = "volcano-system/vcjob-fault-npu-cm"
+RETRY_CONFIG_MAP = ObjectKey("volcano-system", "vcjob-fault-npu-cm")
 RETRY_KEY = "remain-retry-times"
 
 

@@ -16,8 +16,6 @@ from mindie_ha.model.recoveries import Intent, IntentKind
 from mindie_ha.model.views import WorkloadView
 
 NODE_LOSS = frozenset({Cause.NODE_NOT_READY, Cause.NODE_GONE})
-NODE_TROUBLE = frozenset({Cause.NODE_HARDWARE, Cause.NODE_MARKED, Cause.SWITCH_UNHEALTHY})
-HARDWARE = NODE_LOSS | NODE_TROUBLE | {Cause.CHIP_UNHEALTHY, Cause.PUBLIC_FAULT, Cause.CHIP_RESETTING}
 
 # Worst first: what is certainly broken explains what merely stopped.
 _RANK = {
