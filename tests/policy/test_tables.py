@@ -199,8 +199,10 @@ def test_a_table_that_does_not_come_names_its_probable_cause() -> None:
     world = service()
     world.untabulated.add("p0")
     world.break_card(world.pods_of("p0")[0])
-    world.settle(for_s=80.0)
-    recovery = world.job("p0").ledger.recovery
-    assert recovery is not None
-    assert recovery.condition == "WaitingForTable"
+    world.settle(for_s=5.0)
+    job = world.job("p0")
+    job.rings = RingsConfig(ObjectKey(NAMESPACE, "rings-config-p0"), '{"status":"initializing"}', {})
+    world.settle(for_s=70.0)
+    assert job.ledger.recovery is not None
+    assert job.ledger.recovery.condition == "WaitingForTable"
     assert any("pod p0-0 has no device annotation" in one.sentence for one in world.decisions)
