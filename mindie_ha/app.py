@@ -61,6 +61,7 @@ from mindie_ha.web.reports import Overview, Reporter, ScopeReport
 
 SYNC_PATIENCE_S = 30.0  # between complaints about a cache that does not fill
 OBSERVE_TIMEOUT_S = 20.0
+HTTP_STOP_S = 2.0  # answers that a reader does not take by then are cut when we stop
 FIRST_RETRY_S = 0.01  # a look that lost a race to another writer; doubles while it fails
 STUCK_S = 300.0  # a source that asked for nothing for so long is stuck, and only a restart can help
 
@@ -223,7 +224,9 @@ class App:
     async def run(self) -> None:
         """Work until cancelled, or until a part that cannot be missed fails (raises MindieHaError)."""
         core = self.core
-        runner = web.AppRunner(self._web(), access_log=None)
+        runner = web.AppRunner(
+            self._web(), access_log=None, handler_cancellation=True, shutdown_timeout=HTTP_STOP_S
+        )
         try:
             if self._serve:
                 await runner.setup()

@@ -217,6 +217,11 @@ class Mailboxes:
             if one.unresolved
         )
 
+    @property
+    def waiting(self) -> int:
+        """Long polls that wait now."""
+        return sum(map(len, self._waiters.values()))
+
     async def wait_newer(self, service: ServiceRef, digest: str, deadline_s: float) -> TableVersion | None:
         """The newest table once it differs from `digest`; None after `deadline_s` of the clock.
 
@@ -224,7 +229,7 @@ class Mailboxes:
         """
         if (table := self._differs(service, digest)) is not None or self.closing.is_set():
             return table
-        if sum(map(len, self._waiters.values())) >= self.limits.max_waiters:
+        if self.waiting >= self.limits.max_waiters:
             raise LimitReached(f"{self.limits.max_waiters} long polls are open; no room for another")
         event = asyncio.Event()
         self._waiters.setdefault(service, set()).add(event)

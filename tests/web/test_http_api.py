@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import aiohttp
+import pytest
 from aiohttp import web
 
 from mindie_ha.model.settings import Settings
@@ -135,3 +136,27 @@ async def test_a_push_target_gets_each_table_and_again_when_asked() -> None:
             assert got[-1] == got[-2]
     finally:
         await runner.cleanup()
+
+
+async def test_a_long_poll_whose_caller_left_takes_nobodys_place() -> None:
+    async with live() as (c, session):
+        headers = {"If-None-Match": c.table()["digest"]}
+        limit = aiohttp.ClientTimeout(total=0.3)
+        with pytest.raises(TimeoutError):
+            await session.get(TABLE, params={"wait": "60"}, headers=headers, timeout=limit)
+        await asyncio.sleep(0.2)
+        assert c.app.outlets.mailboxes.waiting == 0
+
+
+async def test_a_reader_that_takes_nothing_does_not_hold_up_the_end() -> None:
+    async with live() as (c, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", c.app.http_port)
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 2000)
+        await asyncio.sleep(0.3)
+        began_s = asyncio.get_running_loop().time()
+        run = c.runs[-1]
+        run.task.cancel()
+        await asyncio.wait((run.task,), timeout=10)
+        assert asyncio.get_running_loop().time() - began_s < 6
+        writer.close()
+        del reader
