@@ -274,7 +274,8 @@ def park(look: Look, *, reason: str, message: str) -> Decision:
         sentence = f"will park ({reason}) when isolation {blocking[0].ref} is no longer needed"
         wake_at_s = look.now_s + look.settings.phases.list_lag_s
         return say(look, rule="park", sentence=sentence, wake_at_s=wake_at_s, outcome=Outcome.WAITING)
-    text = f"{message}. Nothing more is done until `mindie-ha reset {look.workload.key}`"
+    ledger_map = f"mindie-ha-ledger-{look.workload.kind.lower()}-{look.workload.key.name}"
+    text = f"{message}. Nothing more is done until a person deletes its memory, ConfigMap {ledger_map}"
     ledger = records.parked(look.view.ledger, reason=reason, message=message, now_s=look.now_s)
     notice = Notice(
         reason, f"{look.workload.key}: {text}", warning=True, key=f"park:{look.workload.uid}#{ledger.epoch}"
