@@ -84,8 +84,6 @@ class Recorder:
         """Record the decision on one workload."""
         ledger = decision.ledger
         recovery = ledger.recovery
-        ended = decision.outcome in (Outcome.RECOVERED, Outcome.RECOVERED_UNVERIFIED, Outcome.DEGRADED)
-        closed = ledger.closed[-1] if recovery is None and ended and ledger.closed else None
         self._keep(
             DecisionRecord(
                 at_s=at_s,
@@ -101,7 +99,7 @@ class Recorder:
                 actions=tuple(describe(action) for action in decision.actions),
                 notices=self._new_notices(scope, str(decision.workload), decision.notices),
                 recovery=recovery,
-                closed=closed,
+                closed=_just_closed(decision),
             )
         )
 
@@ -155,3 +153,16 @@ class Recorder:
         self._records.append(record)
         for listener in self.listeners:
             listener(record)
+
+
+def _just_closed(decision: Decision) -> ClosedRecovery | None:
+    """The recovery that this decision ended; a workload may also park without one."""
+    ledger = decision.ledger
+    if ledger.recovery is not None or not ledger.closed:
+        return None
+    newest = ledger.closed[-1]
+    if decision.outcome is Outcome.PARKED:
+        parked_now = ledger.parked is not None and ledger.parked.at_s == newest.closed_at_s
+        return newest if newest.outcome is Outcome.PARKED and parked_now else None
+    ended = (Outcome.RECOVERED, Outcome.RECOVERED_UNVERIFIED, Outcome.DEGRADED)
+    return newest if decision.outcome in ended else None
