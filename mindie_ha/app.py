@@ -32,6 +32,7 @@ from mindie_ha.cluster.writer import Writer
 from mindie_ha.engine.events import about_of
 from mindie_ha.engine.executor import Executor
 from mindie_ha.engine.isolation_desk import IsolationDesk
+from mindie_ha.engine.marks import Marks
 from mindie_ha.engine.node_ledgers import NodeLedgers
 from mindie_ha.engine.outlets import Outlets
 from mindie_ha.engine.public_reports import PublicReportDesk
@@ -158,7 +159,7 @@ class App:
         ledgers = Ledgers(store=core.store, writer=self.writer, namespace=settings.cluster.namespace)
         self.nodes = NodeLedgers(store=core.store, ledgers=ledgers, clock=core.clock)
         self.isolations = IsolationDesk(
-            store=core.store, nodes=self.nodes, clock=core.clock, dry_run=settings.dry_run
+            store=core.store, nodes=self.nodes, clock=core.clock, settings=settings
         )
         self._events = Events(
             writer=self.writer, clock=core.clock, entropy=core.entropy.child("events"), metrics=self.metrics
@@ -195,10 +196,11 @@ class App:
 
     def _engine(self, ledgers: Ledgers) -> Engine:
         core = self.core
+        marks = Marks(writer=self.writer, settings=self.settings, clock=core.clock)
         reconciler = Reconciler(
             store=core.store,
             ledgers=ledgers,
-            executor=Executor(writer=self.writer, nodes=self.nodes),
+            executor=Executor(writer=self.writer, nodes=self.nodes, marks=marks),
             tables=core.desk,
             recorder=self.recorder,
             planner=plan,
@@ -399,7 +401,7 @@ async def isolation_desk(settings: Settings, *, kubeconfig: Path | None) -> Asyn
     async with looking(settings, kubeconfig=kubeconfig) as core:
         ledgers = Ledgers(store=core.store, writer=_writer(core), namespace=settings.cluster.namespace)
         nodes = NodeLedgers(store=core.store, ledgers=ledgers, clock=core.clock)
-        yield IsolationDesk(store=core.store, nodes=nodes, clock=core.clock)
+        yield IsolationDesk(store=core.store, nodes=nodes, clock=core.clock, settings=settings)
 
 
 async def published_table(settings: Settings, service: ObjectKey, *, kubeconfig: Path | None) -> str:

@@ -56,6 +56,11 @@ def public_ledger_key(namespace: str) -> ObjectKey:
     return ObjectKey(namespace, "mindie-ha-public-faults")
 
 
+def mark_key(namespace: str, node: str) -> ObjectKey:
+    """Where we tell ClusterD which cards of a node to keep free."""
+    return ObjectKey(namespace, fitting(f"mindie-ha-mark-{node}"))
+
+
 def fitting(name: str, *, limit: int = MAX_NAME) -> str:
     """`name`, or where it is too long its beginning and a hash of all of it."""
     if len(name) <= limit:
@@ -143,6 +148,7 @@ __all__ = [
     "fitting",
     "kind_of",
     "manifest",
+    "mark_key",
     "node_ledger_key",
     "public_ledger_key",
     "service_ledger_key",

@@ -28,6 +28,7 @@ from mindie_ha.ranktable.hccl import RINGS_CONFIG_PREFIX
 
 LABEL_LEDGER = "mindie-ha.io/ledger"
 LABEL_PUBLIC = "mc-consumer-publicfault"
+LABEL_MARK = "mindie-ha.io/mark"  # our own word to ClusterD: never a report to us
 DEVICE_INFO_PREFIX = "mindx-dl-deviceinfo-"
 NODE_INFO_PREFIX = "mindx-dl-nodeinfo-"
 CLUSTER_SWITCH_PREFIX = "cluster-info-switch-"
@@ -131,6 +132,8 @@ def family_of(config_map: SlimObject) -> Family:
     key = config_map.key
     if LABEL_LEDGER in config_map.metadata.labels:
         return Family.LEDGER
+    if LABEL_MARK in config_map.metadata.labels:
+        return Family.OTHER
     if key in _BY_KEY:
         return _BY_KEY[key]
     for prefix, family in _PREFIXES:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from mindie_ha.cluster.retries import granted
 from mindie_ha.cluster.writer import Writer
+from mindie_ha.engine.marks import Marks
 from mindie_ha.engine.node_ledgers import NodeLedgers
 from mindie_ha.model.decisions import (
     Action,
@@ -43,8 +44,9 @@ class Failure:
 class Executor:
     """Runs actions through the fenced writer."""
 
-    def __init__(self, *, writer: Writer, nodes: NodeLedgers) -> None:
+    def __init__(self, *, writer: Writer, nodes: NodeLedgers, marks: Marks) -> None:
         self._writer = writer
+        self._marks = marks
         self._nodes = nodes
 
     async def run(self, actions: tuple[Action, ...]) -> tuple[Failure, ...]:
@@ -60,6 +62,8 @@ class Executor:
         """
         async with self._nodes.lock(decision.node):
             self._nodes.check(view)
+            if decision.marks is not None:
+                await self._marks.keep(decision.node, decision.marks)
             if decision.tainted:
                 await self._nodes.save(decision.ledger, version=view.ledger_version)
                 await self._taint(decision.node, view.node.uid, decision.ledger)
@@ -102,7 +106,10 @@ class Executor:
                 node_uid=action.node_uid,
                 change=lambda before: isolating.merged(before, action.isolation),
             )
-            if action.node_uid:  # a node that is gone cannot carry a taint; its ledger entry still stands
+            taints = any(item.taints for item in ledger.isolations)
+            if (
+                action.node_uid and taints
+            ):  # a node that is gone cannot carry a taint; its ledger entry still stands
                 await self._taint(action.node, action.node_uid, ledger)
 
     async def _discount(self, action: DiscountIsolation) -> None:
@@ -125,4 +132,4 @@ class Executor:
 
 def _value(ledger: NodeLedger) -> str:
     """The taint's value: the bounded reason of the first isolation, for people who read the node."""
-    return ledger.isolations[0].reason if ledger.isolations else ""
+    return next((item.reason for item in ledger.isolations if item.taints), "")

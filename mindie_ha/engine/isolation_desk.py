@@ -14,6 +14,7 @@ from mindie_ha.engine.node_ledgers import NodeLedgers
 from mindie_ha.kit.clock import Clock
 from mindie_ha.model.errors import Conflict, NotFound
 from mindie_ha.model.ledgers import Isolation
+from mindie_ha.model.settings import Settings
 from mindie_ha.policy import isolating
 
 
@@ -29,18 +30,26 @@ class Recorded:
 class IsolationDesk:
     """See the module. Every method raises InputError, NotFound, LedgerUnreadable, ClusterError."""
 
-    def __init__(self, *, store: Store, nodes: NodeLedgers, clock: Clock, dry_run: bool = False) -> None:
+    def __init__(self, *, store: Store, nodes: NodeLedgers, clock: Clock, settings: Settings) -> None:
         self._store = store
         self._nodes = nodes
         self._clock = clock
-        self._dry_run = dry_run
+        self._settings = settings
 
     async def isolate(
         self, node: str, *, device: str, text: str, person: str, for_s: float | None
     ) -> Recorded:
         """Keep new work off a node, because of one card or as a whole; `for_s` None: until released."""
         now_s = self._clock.wall()
-        wanted = isolating.for_person(node, device=device, text=text, person=person, for_s=for_s, now_s=now_s)
+        wanted = isolating.for_person(
+            node,
+            device=device,
+            text=text,
+            person=person,
+            for_s=for_s,
+            settings=self._settings.faults,
+            now_s=now_s,
+        )
         uid = self._uid(node)
         async with self._writing(node):
             before = self._entry(node, wanted.id)
@@ -75,10 +84,10 @@ class IsolationDesk:
         if view.ledger is None:
             self._uid(node)
             return ()
-        return tuple(item for item in view.ledger.isolations if item.overruled_at_s is None)
+        return tuple(item for item in view.ledger.isolations if item.in_force)
 
     def _writing(self, node: str) -> asyncio.Lock:
-        if self._dry_run:
+        if self._settings.dry_run:
             raise Conflict("the controller runs with --dry-run: it records nothing", status=409)
         return self._nodes.lock(node)
 

@@ -113,6 +113,7 @@ class NodeDecision:
     ledger: NodeLedger
     tainted: bool  # whether our taint must be on the node
     changed: bool  # whether anything has to be written
+    marks: frozenset[str] | None = None  # cards that ClusterD must take for broken; None: as told before
     sentence: str = ""
     notices: tuple[Notice, ...] = ()
     wake_at_s: float | None = None

@@ -108,6 +108,18 @@ class Isolation(Frozen):
     overruled_by: str = ""  # who released it; empty: somebody removed the taint itself
     text: str = ""  # a person's own words
     counted: bool = True  # whether the frequency rule counts it
+    means: Literal["node-taint", "public-fault"] = "node-taint"
+    marked: bool | None = None  # means public-fault: whether ClusterD was told; None: not confirmed
+
+    @property
+    def in_force(self) -> bool:
+        """Whether it is to be kept up: nobody took it back."""
+        return self.overruled_at_s is None
+
+    @property
+    def taints(self) -> bool:
+        """Whether it asks for our taint on the node."""
+        return self.in_force and self.means == "node-taint"
 
     @property
     def epochs(self) -> dict[str, int]:

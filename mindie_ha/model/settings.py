@@ -31,6 +31,13 @@ class FaultFeed(StrEnum):
     CLUSTERD = "clusterd"
 
 
+class ChipIsolation(StrEnum):
+    """How one card is kept free that the scheduler's list does not show."""
+
+    NODE_TAINT = "node-taint"
+    PUBLIC_FAULT = "public-fault"
+
+
 class PhaseSettings(Section):
     """Deadlines of the Kubernetes rungs (seconds)."""
 
@@ -61,6 +68,17 @@ class FaultSettings(Section):
     )
     public_suspect_after_s: float = Field(
         86_400.0, ge=0, description="a public fault not reported again for this long is marked; 0: never"
+    )
+    chip_isolation: ChipIsolation = Field(
+        ChipIsolation.NODE_TAINT,
+        description="a card that the device plugin does not report: `node-taint` keeps the whole node free,"
+        " `public-fault` tells ClusterD of the card (docs/isolation.md)",
+    )
+    mark_resource: str = Field(
+        "CCAE", min_length=1, description="public-fault: the reporter we are for ClusterD, one that it knows"
+    )
+    mark_code: str = Field(
+        "020001001", min_length=9, max_length=9, description="public-fault: a code that ClusterD separates"
     )
     manual_after: int = Field(
         3,
@@ -172,6 +190,12 @@ class Settings(Section):
     def _times_fit_together(self) -> Self:
         if self.budgets.backoff_first_s > self.budgets.backoff_max_s:
             raise ValueError("budgets.backoff_first_s must not be above budgets.backoff_max_s")
+        fused = self.faults.source is FaultFeed.CLUSTERD
+        if fused and self.faults.chip_isolation is ChipIsolation.PUBLIC_FAULT:
+            raise ValueError(
+                "faults.chip_isolation must not be public-fault where faults.source is clusterd: "
+                "our own mark would come back as a fault"
+            )
         if self.phases.settle_s > self.phases.startup_s:
             raise ValueError("phases.settle_s must not be above phases.startup_s")
         if self.cluster.inactivity_s > self.cluster.watch_timeout_s:

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Literal
 
 from mindie_ha.model.errors import InputError
+from mindie_ha.model.faults import Cause
 from mindie_ha.model.ledgers import MAX_PAST, Isolation, NodeLedger, PastIsolation
-from mindie_ha.model.settings import FaultSettings
+from mindie_ha.model.settings import ChipIsolation, FaultSettings
 
 PERSON = "person:"
 RULE = "rule:frequency"
@@ -26,9 +28,19 @@ SOFTWARE_WINDOW_S = 30.0
 MAX_TEXT = 200
 MAX_FOR_S = 90 * 86_400.0
 MAX_PERSONS = 20
+MAX_CARD = 31  # the highest number that a public fault may name
+_CARD = re.compile(r".+-(?P<number>[0-9]{1,2})\Z")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._-]{0,62}\Z")
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._]{0,40}-[0-9]{1,4}\Z")
 _TEXT = re.compile(r"[^\x00-\x1f\x7f]+\Z")
+
+
+def means_for(device: str, settings: FaultSettings) -> Literal["node-taint", "public-fault"]:
+    """How a card is kept free that the scheduler's own list does not show."""
+    match = _CARD.match(device)
+    named = match is not None and int(match["number"]) <= MAX_CARD
+    by_fault = settings.chip_isolation is ChipIsolation.PUBLIC_FAULT
+    return "public-fault" if named and by_fault else "node-taint"
 
 
 def entry_id(reason: str, device: str) -> str:
@@ -42,7 +54,14 @@ def release_command(node: str, device: str) -> str:
 
 
 def for_person(
-    node: str, *, device: str, text: str, person: str, for_s: float | None, now_s: float
+    node: str,
+    *,
+    device: str,
+    text: str,
+    person: str,
+    for_s: float | None,
+    settings: FaultSettings,
+    now_s: float,
 ) -> Isolation:
     """The entry that a person asks for; `for_s` None: until released. Raises InputError."""
     if device and not _DEVICE.match(device):
@@ -66,6 +85,7 @@ def for_person(
         undo=release_command(node, device),
         text=text,
         counted=False,
+        means=means_for(device, settings),
     )
 
 
@@ -84,7 +104,12 @@ def asked_by_person(ledger: NodeLedger, wanted: Isolation) -> NodeLedger:
     if standing is not None and standing.overruled_at_s is None:
         persons = tuple(dict.fromkeys((*standing.wanted_by, *wanted.wanted_by)))[-MAX_PERSONS:]
         wanted = wanted.model_copy(
-            update={"since_s": standing.since_s, "wanted_by": persons, "taint_seen": standing.taint_seen}
+            update={
+                "since_s": standing.since_s,
+                "wanted_by": persons,
+                "taint_seen": standing.taint_seen,
+                "marked": standing.marked if wanted.means == standing.means else None,
+            }
         )
         if wanted.until == "time" and standing.until == "time" and wanted.text == standing.text:
             same_end = abs((wanted.ends_at_s or 0.0) - (standing.ends_at_s or 0.0)) < 1.0
@@ -180,6 +205,7 @@ def repeated(ledger: NodeLedger, *, settings: FaultSettings, now_s: float) -> tu
                 undo=release_command(ledger.node, device),
                 text=f"isolated {len(recent)} times within {settings.manual_window_s / 3600:g} h",
                 counted=False,
+                means=means_for(device, settings),
             )
         )
     return tuple(found)
@@ -189,7 +215,9 @@ def born_again(ledger: NodeLedger, *, node_uid: str) -> NodeLedger:
     """The ledger for the node object that has this name now: no taint of ours was seen on it yet."""
     if not node_uid or ledger.node_uid == node_uid:
         return ledger
-    entries = tuple(item.model_copy(update={"taint_seen": False}) for item in ledger.isolations)
+    entries = tuple(
+        item.model_copy(update={"taint_seen": False, "marked": None}) for item in ledger.isolations
+    )
     return ledger.model_copy(update={"node_uid": node_uid, "isolations": entries})
 
 
@@ -207,7 +235,7 @@ def _same_program(past: PastIsolation, new: PastIsolation) -> bool:
     job, _, _ = past.by.rpartition("#")
     return (
         job == new.by.rpartition("#")[0]
-        and bool(past.device)
+        and past.id.startswith(f"{Cause.CHIP_UNHEALTHY}:")
         and past.device != new.device
         and abs(past.at_s - new.at_s) <= SOFTWARE_WINDOW_S
         and share_code(past.codes, new.codes)

@@ -72,15 +72,17 @@ def plan_node(view: NodeView, *, wanted: frozenset[str], settings: Settings, now
     node_uid = view.node.uid if view.node.exists else ledger.node_uid
     after = ledger.model_copy(update={"isolations": tuple(kept), "node_uid": node_uid})
     after = _counting(ledger, after, settings=settings, now_s=now_s)
+    after, marks = _marking(ledger, after)
     kept = list(after.isolations)
-    active = [isolation for isolation in kept if isolation.overruled_at_s is None]
-    must_be_tainted = view.node.exists and bool(active)
+    active = [isolation for isolation in kept if isolation.in_force]
+    must_be_tainted = view.node.exists and any(isolation.taints for isolation in active)
     notices = (*_overruled(ledger, after), *_told(ledger, after))
     return NodeDecision(
         node=name,
         ledger=after,
         tainted=must_be_tainted,
         changed=after != ledger or (view.node.exists and must_be_tainted != tainted),
+        marks=marks,
         sentence=_sentence(name, ledger, active),
         notices=notices,
         wake_at_s=_next_look_s(kept, view, settings=settings),
@@ -114,6 +116,26 @@ def _counting(before: NodeLedger, after: NodeLedger, *, settings: Settings, now_
     return after.model_copy(update={"isolations": (*after.isolations, *more)}) if more else after
 
 
+def _marking(before: NodeLedger, after: NodeLedger) -> tuple[NodeLedger, frozenset[str] | None]:
+    """The ledger as it is once ClusterD was told which cards to take for broken, and those; None: nothing is
+    to be told. Only what was recorded before is told: the mark follows the record."""
+    recorded = {item.id for item in before.isolations if item.means == "public-fault"}
+    gone = recorded - {item.id for item in after.isolations}
+    due = {
+        item.id
+        for item in after.isolations
+        if item.id in recorded and item.means == "public-fault" and item.marked is not item.in_force
+    }
+    if not gone and not due:
+        return after, None
+    entries = tuple(
+        item.model_copy(update={"marked": item.in_force}) if item.id in due else item
+        for item in after.isolations
+    )
+    cards = frozenset(item.device for item in entries if item.id in recorded and item.marked)
+    return after.model_copy(update={"isolations": entries}), cards
+
+
 def _healing(isolation: Isolation, view: NodeView, *, now_s: float) -> Isolation:
     """The entry with the time since when its fault is gone."""
     if _is_healed(isolation, view):
@@ -138,8 +160,8 @@ def _is_over(isolation: Isolation, view: NodeView, *, settings: Settings, now_s:
     if isolation.until in ("released", "time"):
         ended = isolation.ends_at_s is not None and now_s >= isolation.ends_at_s
         return ended or isolation.overruled_at_s is not None
-    if isolation.device and is_listed(view, isolation.device):
-        return True
+    if isolation.device and isolation.means == "node-taint" and is_listed(view, isolation.device):
+        return True  # by a public fault the list shows it because of us
     lag_is_over = now_s >= isolation.since_s + settings.phases.list_lag_s
     if isolation.until == "listed" and view.listed is None and lag_is_over:
         return True
@@ -149,6 +171,8 @@ def _is_over(isolation: Isolation, view: NodeView, *, settings: Settings, now_s:
 
 def _seen(isolation: Isolation, view: NodeView, *, tainted: bool, reborn: bool, now_s: float) -> Isolation:
     """The entry with what we saw of its taint: there, or taken away by somebody."""
+    if isolation.means != "node-taint":
+        return isolation
     if reborn:
         return isolation.model_copy(update={"taint_seen": tainted})
     if tainted and isolation.overruled_at_s is None:
@@ -193,11 +217,16 @@ def _told(before: NodeLedger, after: NodeLedger) -> Iterable[Notice]:
             place = item.device or "the node"
             message = f"node {after.node}: {place} was {item.text}; it stays isolated until `{item.undo}`"
             yield Notice("IsolationManual", message, warning=True, key=f"manual:{key}")
-        elif item.taint_seen and was is not None and not was.taint_seen:
+        elif was is not None and _is_up(item) and not _is_up(was):
             yield Notice("NodeIsolated", f"node {after.node}: {describe(item)}", key=f"isolated:{key}")
     for item in earlier.values():
         message = f"node {after.node}: {item.id} is released: {_why_over(item)}"
         yield Notice("NodeReleased", message, key=f"released:{after.node}:{item.id}:{item.since_s}")
+
+
+def _is_up(isolation: Isolation) -> bool:
+    """Whether it was seen in effect."""
+    return isolation.taint_seen or bool(isolation.marked)
 
 
 def describe(isolation: Isolation) -> str:

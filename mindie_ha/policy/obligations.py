@@ -77,10 +77,10 @@ def discounts(look: Look, recovery: Recovery) -> tuple[DiscountIsolation, ...]:
 
 def _is_the_program(look: Look, fault: Fault) -> bool:
     """Whether the same code on two cards of the job says that no card is at fault."""
-    if not fault.device:
+    if fault.cause is not Cause.CHIP_UNHEALTHY:
         return False
     return any(
-        other.device
+        other.cause is Cause.CHIP_UNHEALTHY
         and (other.node, other.device) != (fault.node, fault.device)
         and abs(other.first_seen_s - fault.first_seen_s) <= isolating.SOFTWARE_WINDOW_S
         and isolating.share_code(fault.codes, other.codes)
@@ -126,7 +126,8 @@ def in_effect(look: Look, need: Need, recovery: Recovery) -> bool:
     node = look.nodes[need.node]
     entry = entry_of(node, need.id, wants_name(look, recovery.epoch))
     if entry is not None:
-        return entry.overruled_at_s is not None or is_tainted(node)
+        up = is_tainted(node) if entry.means == "node-taint" else bool(entry.marked)
+        return up or not entry.in_force
     since_s = _obliged_since_s(recovery, need.ref)
     return since_s is not None and _lag_is_over(look.settings, node, need, since_s, look.now_s)
 
@@ -135,6 +136,8 @@ def order(look: Look, need: Need, recovery: Recovery) -> IsolateNode:
     """The action that sets `need`."""
     node = look.nodes[need.node].node
     since_s = _obliged_since_s(recovery, need.ref)
+    told = need.reason == Cause.PUBLIC_FAULT  # nobody may have told the scheduler
+    means = isolating.means_for(need.device, look.settings.faults) if told else "node-taint"
     isolation = Isolation(
         id=need.id,
         device=need.device,
@@ -143,8 +146,11 @@ def order(look: Look, need: Need, recovery: Recovery) -> IsolateNode:
         wanted_by=(wants_name(look, recovery.epoch),),
         until=need.until,
         since_s=look.now_s if since_s is None else since_s,
-        undo=undo_of(need.node),
+        undo=undo_of(need.node)
+        if means == "node-taint"
+        else isolating.release_command(need.node, need.device),
         counted=need.counted,
+        means=means,
     )
     return IsolateNode(node=need.node, node_uid=node.uid, isolation=isolation)
 
@@ -164,9 +170,7 @@ def actively_isolated(look: Look, recovery: Recovery) -> frozenset[str]:
         node.node.name
         for node in look.nodes.values()
         for isolation in (node.ledger.isolations if node.ledger else ())
-        if f"{node.node.name}/{isolation.id}" in refs
-        and name in isolation.wanted_by
-        and isolation.overruled_at_s is None
+        if f"{node.node.name}/{isolation.id}" in refs and name in isolation.wanted_by and isolation.taints
     )
 
 

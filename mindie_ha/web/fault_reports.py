@@ -86,6 +86,7 @@ class IsolationReport(Report):
     owner: tuple[str, ...]
     epochs: dict[str, int]
     since_s: float
+    means: str
     until: str
     ends_at_s: float | None
     in_force: bool
@@ -191,9 +192,10 @@ def isolation_report(isolation: Isolation) -> IsolationReport:
         owner=isolation.wanted_by,
         epochs=isolation.epochs,
         since_s=isolation.since_s,
+        means=isolation.means,
         until=isolation.until,
         ends_at_s=isolation.ends_at_s,
-        in_force=isolation.overruled_at_s is None,
+        in_force=isolation.in_force,
         overruled_by=isolation.overruled_by,
         undo=isolation.undo,
     )

@@ -155,7 +155,9 @@ class Judge:
             self._wrong(f"PodGroup {name} of platform {present} is adopted")
 
     def _known_map(self, namespace: str, name: str, request: ApiRequest) -> None:
-        ours = name.startswith(("mindie-ha-ledger-", "mindie-ha-service-", "mindie-ha-node-"))
+        ours = name.startswith(
+            ("mindie-ha-ledger-", "mindie-ha-service-", "mindie-ha-node-", "mindie-ha-mark-")
+        )
         public = (namespace, name) == ("mindx-dl", "mindie-ha-public-faults")
         if ours or public or (namespace, name) == ("volcano-system", "vcjob-fault-npu-cm"):
             return

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from mindie_ha.model.errors import Conflict, NotFound
-from mindie_ha.model.settings import FaultSettings, Settings
+from mindie_ha.model.settings import ChipIsolation, FaultSettings, Settings
 
 from .clusters import Cluster, Object, cluster, quick
 from .judges import TAINT
@@ -130,6 +130,35 @@ async def test_foreign_cordons_and_taints_are_left_alone() -> None:
         node = c.get("Node", NODE, "")
         assert node is not None
         assert (node["spec"]["unschedulable"], c.taints(NODE)) == (True, {"their/taint"})
+
+
+@pytest.mark.parametrize("cut", range(1, 5))
+async def test_clusterd_is_told_of_a_card_and_told_again_when_it_is_released(cut: int) -> None:
+    settings = quick().model_copy(update={"faults": FaultSettings(chip_isolation=ChipIsolation.PUBLIC_FAULT)})
+    async with cluster(settings=settings) as c:
+        await c.quiet(within_s=40.0, for_s=1.0)
+        await c.kill()
+        await c.start(settings, cut_after=cut)
+        await cut_off(asyncio.ensure_future(isolate(c, device="Ascend910-3")))
+        await c.clock.sleep(1.0)
+        await c.kill()
+        await c.start(settings)
+        await c.until(lambda: told(c) == ["occur"], "told")
+        await c.quiet(within_s=5.0, for_s=30.0)
+        assert TAINT not in c.taints(NODE)
+        assert c.app.core.fleet.faults().faults == ()  # our own word is no report
+        await release(c, "Person:Ascend910-3")
+        await c.until(lambda: told(c) == ["recover"], "told again")
+        await c.until(lambda: not entries(c), "forgotten")
+        await c.quiet(within_s=5.0, for_s=30.0)
+
+
+def told(c: Cluster) -> list[str]:
+    """What the public fault of the node says, fault by fault."""
+    found = c.get("ConfigMap", f"mindie-ha-mark-{NODE}", "mindx-dl")
+    message = json.loads(found["data"]["PublicFault"]) if found else {"faults": []}
+    assert found is None or found["metadata"]["labels"]["mc-consumer-publicfault"] == "true"
+    return [fault["assertion"] for fault in message["faults"]]
 
 
 async def test_a_dry_run_records_nothing() -> None:

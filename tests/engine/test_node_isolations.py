@@ -6,6 +6,7 @@ import pytest
 
 from mindie_ha.cluster.ledgers import Ledgers
 from mindie_ha.engine.executor import Executor
+from mindie_ha.engine.marks import Marks
 from mindie_ha.engine.node_ledgers import NodeLedgers
 from mindie_ha.model.decisions import IsolateNode, NodeDecision
 from mindie_ha.model.errors import Conflict
@@ -35,7 +36,11 @@ async def test_a_release_decided_before_an_isolation_was_added_does_not_undo_it(
         store, app = c.app.core.store, c.app
         ledgers = Ledgers(store=store, writer=app.writer, namespace=app.settings.cluster.namespace)
         nodes = NodeLedgers(store=store, ledgers=ledgers, clock=c.clock)
-        executor = Executor(writer=app.writer, nodes=nodes)
+        executor = Executor(
+            writer=app.writer,
+            nodes=nodes,
+            marks=Marks(writer=app.writer, settings=app.settings, clock=c.clock),
+        )
         uid = store.node_view(NODE, now_s=0).node.uid
         assert await executor.run((IsolateNode(NODE, uid, isolation("ann")),)) == ()
         looked_at = store.node_view(NODE, now_s=0)

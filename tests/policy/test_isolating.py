@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from mindie_ha.model.decisions import NodeDecision
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ledgers import MAX_PAST, Isolation, NodeLedger
-from mindie_ha.model.nodes import TAINT_ISOLATED, DeviceReport, Node, Taint
-from mindie_ha.model.settings import FaultSettings, Settings
+from mindie_ha.model.nodes import TAINT_ISOLATED, DeviceReport, ListedDevices, Node, Taint
+from mindie_ha.model.settings import ChipIsolation, FaultSettings, Settings
 from mindie_ha.model.views import NodeView
 from mindie_ha.policy import isolating
 from mindie_ha.policy.isolations import plan_node
@@ -53,7 +56,9 @@ def view(ledger: NodeLedger, *, tainted: bool = False) -> NodeView:
 
 
 def person(*, for_s: float | None = None, device: str = "", text: str = "fan", who: str = "ann") -> Isolation:
-    return isolating.for_person("n0", device=device, text=text, person=who, for_s=for_s, now_s=NOW_S)
+    return isolating.for_person(
+        "n0", device=device, text=text, person=who, for_s=for_s, settings=FaultSettings(), now_s=NOW_S
+    )
 
 
 @pytest.mark.parametrize(
@@ -193,3 +198,46 @@ def test_what_a_person_asks_is_checked(wrong: dict[str, object]) -> None:
 
 def test_the_settings_name_the_rule() -> None:
     assert (FaultSettings().manual_after, FaultSettings().manual_window_s) == (3, 86_400.0)
+
+
+BY_FAULT = Settings(faults=FaultSettings(chip_isolation=ChipIsolation.PUBLIC_FAULT))
+
+
+def marked_by_person(device: str = CARD) -> NodeLedger:
+    """A card that is to be kept free by telling ClusterD."""
+    wanted = isolating.for_person(
+        "n0", device=device, text="hbm", person="ann", for_s=None, settings=BY_FAULT.faults, now_s=NOW_S
+    )
+    return isolating.asked_by_person(EMPTY, wanted)
+
+
+def look(ledger: NodeLedger) -> NodeDecision:
+    return plan_node(view(ledger), wanted=frozenset(), settings=BY_FAULT, now_s=NOW_S)
+
+
+def test_a_card_is_kept_free_by_telling_clusterd_and_not_by_a_taint() -> None:
+    told = look(marked_by_person())
+    assert (told.tainted, told.marks) == (False, frozenset({CARD}))
+    assert [notice.reason for notice in told.notices] == ["NodeIsolated"]
+    again = look(told.ledger)
+    assert (again.changed, again.marks) == (False, None)
+    freed = look(isolating.released(told.ledger, f"Person:{CARD}", person="ann", now_s=NOW_S))
+    assert (freed.marks, freed.ledger.isolations) == (frozenset(), ())
+
+
+def test_the_list_that_shows_the_card_because_of_us_does_not_release_it() -> None:
+    told = look(marked_by_person()).ledger
+    sick = replace(view(told), listed=ListedDevices("n0", frozenset({CARD})))
+    found = plan_node(sick, wanted=frozenset(), settings=BY_FAULT, now_s=NOW_S)
+    assert (found.changed, len(found.ledger.isolations)) == (False, 1)
+
+
+def test_what_the_frequency_rule_asks_is_recorded_before_it_is_told() -> None:
+    first = look(failed(4))
+    assert (first.marks, [item.marked for item in first.ledger.isolations]) == (None, [None])
+    assert look(first.ledger).marks == frozenset({CARD})
+
+
+def test_a_card_that_no_public_fault_can_name_gets_the_taint() -> None:
+    found = look(marked_by_person("Ascend910-32"))
+    assert (found.tainted, found.marks) == (True, None)

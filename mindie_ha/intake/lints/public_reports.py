@@ -52,7 +52,7 @@ def look(subject: Subject) -> Sheet:
     if body is None:
         return book.sheet()
     with book.reading("bad-message"):
-        message = public_messages.read(body, codes=_codes(), serials=AnySerial(), where=where)
+        message = public_messages.read(body, codes=shipped_codes(), serials=AnySerial(), where=where)
         for error in message.left_out:
             advice = error.advice or "this fault is left out, the others count"
             book.error("bad-fault", error.where, error.what, advice)
@@ -65,6 +65,7 @@ def look(subject: Subject) -> Sheet:
 
 
 @cache
-def _codes() -> public_codes.PublicCodes:
+def shipped_codes() -> public_codes.PublicCodes:
+    """The documented defaults."""
     text = files("mindie_ha.intake").joinpath("data/public_codes.json").read_text(encoding="utf-8")
     return public_codes.parse(text, where="public_codes.json")
