@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import time
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -36,6 +37,15 @@ async def played(name: str, console: Console) -> Performance:
 @pytest.mark.parametrize("name", scenarios.names()[1:])  # the first one has its own test
 async def test_a_scenario_plays_well(name: str) -> None:
     performance = await played(name, Console(file=io.StringIO()))
+
+    assert [(check.rule, check.complaints) for check in performance.verdict.checks if not check.kept] == []
+
+
+async def test_the_example_of_the_documentation_plays_well(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    path = tmp_path / "example.yaml"
+    path.write_text(page.partition("```yaml\n")[2].partition("```")[0])
+    performance = await played(str(path), Console(file=io.StringIO()))
 
     assert [(check.rule, check.complaints) for check in performance.verdict.checks if not check.kept] == []
 
