@@ -21,6 +21,7 @@ from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import ScopeView, TableView, WorkloadView
+from mindie_ha.policy.wellness import unwell
 
 Planner = Callable[[ScopeView, Settings, float], Plan]
 
@@ -214,8 +215,9 @@ def _state(view: WorkloadView) -> str:
         return "observed"
     if any(fault.acts for fault in view.faults):
         return "faulty"
-    ready = [pod for pod in view.pods if pod.alive and pod.ready]
-    return "ok" if len(ready) >= view.workload.replicas else "starting"
+    alive = [pod for pod in view.pods if pod.alive]
+    complete = len(alive) >= view.workload.replicas and not unwell(view.workload.role, alive)
+    return "ok" if complete else "starting"
 
 
 def _workload(view: WorkloadView, decision: Decision | None) -> WorkloadReport:

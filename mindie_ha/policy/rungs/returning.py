@@ -7,7 +7,7 @@ is missing. A replacement is a pod of the scope that is no target; old pods neve
 from __future__ import annotations
 
 from mindie_ha.model.decisions import Notice
-from mindie_ha.model.pods import Pod, PodPhase
+from mindie_ha.model.pods import Pod
 from mindie_ha.model.ranktables import FindingCode
 from mindie_ha.model.recoveries import Outcome, Recovery
 from mindie_ha.model.workloads import Role
@@ -16,6 +16,7 @@ from mindie_ha.policy.looks import Look
 from mindie_ha.policy.obligations import blocking
 from mindie_ha.policy.records import replacements_of, target_uids
 from mindie_ha.policy.rungs.steps import Progress, Scope
+from mindie_ha.policy.wellness import goal, unwell
 from mindie_ha.ranktable.waits import why_initializing
 
 WAITING_FOR_CAPACITY = "WaitingForCapacity"
@@ -100,13 +101,15 @@ def settle(look: Look, recovery: Recovery, scope: Scope) -> Progress:
     """Wait until the replacements have been well for long enough, and no mark of ours is still needed."""
     pods = replacements(look, recovery, scope)
     verified = look.workload.role is Role.TRAINING or all(pod.has_readiness_probe for pod in pods)
-    unwell = [pod for pod in pods if not _is_well(pod)]
-    if unwell:
-        sentence = f"{unwell[0].key.name} is not {_goal(unwell[0])} yet"
+    waited_for = unwell(look.workload.role, pods)
+    if waited_for:
+        sentence = f"{waited_for[0].key.name} is not {goal(waited_for[0])} yet"
         return Progress(sentence=sentence, changes={"quiet_since_s": None})
     phases = look.settings.phases
     window_s = phases.settle_s if verified else max(phases.settle_s, phases.unverified_after_s)
     since_s = look.now_s if recovery.quiet_since_s is None else recovery.quiet_since_s
+    restarts = [pod.last_restart_at_s for pod in pods if pod.last_restart_at_s is not None]
+    since_s = max([since_s, *(time_s for time_s in restarts if time_s <= look.now_s)])
     changes: dict[str, object] = {
         "quiet_since_s": since_s,
         "verified": verified,
@@ -134,11 +137,3 @@ def _why_incomplete(look: Look, state: InstanceState) -> str:
     if any(finding.code == FindingCode.NOT_COMPLETED for finding in state.rejections) and look.view.rings:
         return why_initializing(look.view.pods, replicas=look.workload.replicas)
     return state.reason
-
-
-def _is_well(pod: Pod) -> bool:
-    return pod.phase is PodPhase.RUNNING and (pod.ready or not pod.has_readiness_probe)
-
-
-def _goal(pod: Pod) -> str:
-    return "Ready" if pod.has_readiness_probe else "Running"
