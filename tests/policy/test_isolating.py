@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from mindie_ha.model.decisions import NodeDecision
+from mindie_ha.model.decisions import DiscountIsolation, NodeDecision
 from mindie_ha.model.errors import InputError
-from mindie_ha.model.ledgers import MAX_PAST, Isolation, NodeLedger
+from mindie_ha.model.ledgers import MAX_PAST, Isolation, NodeLedger, PastIsolation
 from mindie_ha.model.nodes import TAINT_ISOLATED, DeviceReport, ListedDevices, Node, Taint
 from mindie_ha.model.settings import ChipIsolation, FaultSettings, Settings
 from mindie_ha.model.views import NodeView
 from mindie_ha.policy import isolating
 from mindie_ha.policy.isolations import plan_node
+from tests.policy.worlds import World
 
 NOW_S = 1_000_000.0
 CARD = "Ascend910-3"
@@ -241,3 +242,39 @@ def test_what_the_frequency_rule_asks_is_recorded_before_it_is_told() -> None:
 def test_a_card_that_no_public_fault_can_name_gets_the_taint() -> None:
     found = look(marked_by_person("Ascend910-32"))
     assert (found.tainted, found.marks) == (True, None)
+
+
+def test_the_same_code_on_a_second_node_of_the_job_takes_the_count_back() -> None:
+    world = World()
+    world.add("p0", cards=8)
+    world.add("d0")
+    world.start()
+    world.lists = world.accepts = False  # the pods stand on while the second card shows
+    first, second = world.pods_of("p0")
+    world.break_card(first)
+    world.settle(for_s=2.0)
+    assert [past.counted for past in past_of(world, first.node)] == [True]
+    world.break_card(second)
+    world.settle(for_s=2.0)
+    assert [past.counted for past in past_of(world, first.node)] == [False]
+    assert [past.counted for past in past_of(world, second.node)] == [False]
+    world.decisions.clear()
+    world.settle(for_s=5.0)
+    actions = [action for decision in world.decisions for action in decision.actions]
+    assert not any(isinstance(action, DiscountIsolation) for action in actions)
+
+
+def test_case_051_only_faults_under_a_running_workload_count() -> None:
+    once = forget(isolating.merged(EMPTY, fault(1, at_s=NOW_S)))
+    idle = plan_node(  # a card that fails while nobody uses it: nobody asks for its isolation
+        NodeView(node=Node("n0", uid="u"), report=DeviceReport("n0", frozenset({CARD})), ledger=once),
+        wanted=frozenset(),
+        settings=Settings(faults=FaultSettings(manual_after=1)),
+        now_s=NOW_S,
+    )
+    assert (idle.changed, len(once.past)) == (False, 1)
+
+
+def past_of(world: World, node: str) -> tuple[PastIsolation, ...]:
+    ledger = world.machines[node].ledger
+    return ledger.past if ledger is not None else ()

@@ -17,6 +17,7 @@ from mindie_ha.model.decisions import (
     AdoptPodGroup,
     Decision,
     DeletePod,
+    DiscountIsolation,
     GrantRetries,
     IsolateNode,
     Notice,
@@ -32,6 +33,7 @@ from mindie_ha.model.recoveries import Phase
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import FleetView, NodeView, ScopeView, TableView, WorkloadView
 from mindie_ha.model.workloads import PodGroup, RingsConfig, Role, Workload
+from mindie_ha.policy import isolating
 from mindie_ha.policy.isolations import plan_node
 from mindie_ha.policy.planner import plan
 
@@ -416,6 +418,10 @@ class World:
                 self._delete(action)
             case IsolateNode():
                 self._isolate(action)
+            case DiscountIsolation(node=node, isolation_id=isolation_id, by=by):
+                ledger = self.machines[node].ledger
+                assert ledger is not None
+                self.machines[node].ledger = isolating.discounted(ledger, isolation_id, by=by)
             case AdoptPodGroup():
                 job = next(job for job in self.jobs.values() if job.podgroup.uid == action.uid)
                 job.podgroup = replace(job.podgroup, annotations={"ProcessRecoverStrategy": "mindie-ha"})
@@ -437,12 +443,7 @@ class World:
     def _isolate(self, action: IsolateNode) -> None:
         machine = self.machines[action.node]
         ledger = machine.ledger or NodeLedger(node=action.node, node_uid=action.node_uid)
-        others = tuple(item for item in ledger.isolations if item.id != action.isolation.id)
-        same = [item for item in ledger.isolations if item.id == action.isolation.id]
-        wanted_by = dict.fromkeys([who for item in same for who in item.wanted_by])
-        wanted_by.update(dict.fromkeys(action.isolation.wanted_by))
-        merged = action.isolation.model_copy(update={"wanted_by": tuple(wanted_by)})
-        machine.ledger = ledger.model_copy(update={"isolations": (*others, merged)})
+        machine.ledger = isolating.merged(ledger, action.isolation)
         self._taint(machine, on=True)
 
     def _taint(self, machine: Machine, *, on: bool) -> None:
