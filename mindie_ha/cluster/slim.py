@@ -8,6 +8,7 @@ fields are ignored: new servers add some.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from functools import lru_cache
 from typing import Annotated, Any, Generic, TypeVar
@@ -279,6 +280,10 @@ MODELS: dict[str, type[SlimObject]] = {
 }
 
 
+MAX_DEPTH = 100  # no field that we read is nested half as deeply
+_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
+
+
 class _ListMeta(Slim):
     resource_version: str = ""
     continue_: str = Field("", alias="continue")
@@ -327,9 +332,9 @@ def _envelope_of(model: type[SlimT]) -> type[_Envelope[SlimT]]:
 
 
 def decode_json(body: bytes, *, where: str) -> dict[str, Any]:
-    """A JSON object, or InputError."""
+    """A JSON object, or InputError. What is nested deeper than anything we read may be cut out of it."""
     try:
-        content = orjson.loads(body)
+        content = _loads(body)
     except orjson.JSONDecodeError as error:
         raise InputError(f"is no JSON: {error}", where=where) from error
     if not isinstance(content, dict):
@@ -342,7 +347,7 @@ def slim(item: object, model: type[SlimT], *, kind: str) -> SlimT:
     try:
         return model.model_validate(item)
     except ValidationError:  # `null` is absent for the API; only where it stands do we pay for that
-        stripped = _stripped(item, kind=kind)
+        stripped = _without_nulls(item)
     try:
         return model.model_validate(stripped)
     except ValidationError as error:
@@ -356,23 +361,45 @@ def slim(item: object, model: type[SlimT], *, kind: str) -> SlimT:
         ) from error
 
 
-def _stripped(item: object, *, kind: str) -> object:
-    """`item` without nulls. orjson bounds the depth at 1024, which is more than Python's own stack takes."""
-    try:
-        return _without_nulls(item)
-    except RecursionError:
-        raise InputError(
-            "is nested too deeply", where=f"{kind} {raw_key(item)}", advice="the object is ignored"
-        ) from None
-
-
-def _without_nulls(value: object) -> object:
-    """The same without keys whose value is null."""
+def _without_nulls(value: object, depth: int = 0) -> object:
+    """The same without keys whose value is null, and without what is nested too deeply."""
+    if depth > MAX_DEPTH:
+        return None
     if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+        return {key: _without_nulls(inner, depth + 1) for key, inner in value.items() if inner is not None}
     if isinstance(value, list):
-        return [_without_nulls(inner) for inner in value]
+        return [_without_nulls(inner, depth + 1) for inner in value]
     return value
+
+
+def _loads(body: bytes) -> Any:
+    """Decoded JSON. The decoder refuses as a whole what is nested deeper than 1024, and an API server takes
+    ten times that: so that one such object does not hide all others of its list, its depths are cut out."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        if "depth" not in str(error):
+            raise
+        return orjson.loads(_shallow(body))
+
+
+def _shallow(body: bytes) -> bytes:
+    """JSON text with `null` for every value that is nested too deeply. Text that is no JSON stays so."""
+    kept: list[bytes] = []
+    depth, begins = 0, 0
+    for match in _BRACKET.finditer(body):
+        if match[0][:1] == b'"':
+            continue
+        if match[0] in b"{[":
+            depth += 1
+            if depth == MAX_DEPTH + 1:
+                kept += [body[begins : match.start()], b"null"]
+                begins = len(body)
+        else:
+            depth -= 1
+            if depth == MAX_DEPTH:
+                begins = match.end()
+    return b"".join([*kept, body[begins:]])
 
 
 def raw_key(item: object) -> ObjectKey | None:

@@ -208,14 +208,29 @@ def test_one_malformed_item_costs_only_itself() -> None:
     assert page.resource_version == "9"
 
 
-def test_an_item_nested_deeper_than_our_stack_costs_only_itself() -> None:
-    deep = b'{"a":' * 1000 + b"null" + b"}" * 1000
-    bad = b'{"metadata":{"name":"b","namespace":"mindie"},"spec":{"replicaSpecs":null,"runPolicy":%s}}' % deep
-    page = Page(
-        b'{"items":[%s,%s]}' % (orjson.dumps({"metadata": META}), bad), SlimAscendJob, kind="AscendJob"
-    )
-    assert [item.key.name for item in page.objects] == ["a"]
-    assert [key for key, _ in page.refused] == [ObjectKey("mindie", "b")]
+def nested(depth: int) -> bytes:
+    return b'{"a":[' * (depth // 2) + b'"]}"' + b"]}" * (depth // 2)
+
+
+@pytest.mark.parametrize("depth", [90, 190, 700, 1100, 9000])
+def test_what_is_nested_deeper_than_anything_we_read_costs_nobody_anything(depth: int) -> None:
+    odd = b'{"metadata":{"name":"b","namespace":"mindie"},"spec":{"replicaSpecs":null,"runPolicy":%s}}'
+    good = orjson.dumps({"metadata": META, "spec": {"replicaSpecs": {"Master": {"replicas": 2}}}})
+    page = Page(b'{"items":[%s,%s]}' % (odd % nested(depth), good), SlimAscendJob, kind="AscendJob")
+    assert [item.key.name for item in page.objects] == ["b", "a"]
+    assert page.objects[1].spec.replica_specs["Master"].replicas == 2
+    assert page.refused == []
+    event = event_of(b'{"type":"ADDED","object":%s}' % (odd % nested(depth)), JOBS)
+    assert isinstance(event, Changed)
+    assert event.new is not None
+
+
+@pytest.mark.parametrize("cut", [1, 40, 4000])
+def test_a_deep_page_that_was_cut_off_is_no_page(cut: int) -> None:
+    item = b'{"metadata":{"name":"b"},"spec":{"runPolicy":%s}}' % nested(3000)
+    whole = b'{"items":[%s,%s]}' % (item, item)
+    with pytest.raises(InputError):
+        Page(whole[:-cut], SlimAscendJob, kind="AscendJob")
 
 
 @pytest.mark.parametrize("items", [None, {}, 3], ids=["null", "object", "number"])
