@@ -8,14 +8,14 @@ node's ledger (`isolations.py`); an obligation only refers to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from mindie_ha.model.decisions import DiscountIsolation, IsolateNode
 from mindie_ha.model.faults import Cause, Fault
 from mindie_ha.model.ledgers import Isolation
-from mindie_ha.model.recoveries import Obligation, Recovery
+from mindie_ha.model.recoveries import Obligation, Phase, Recovery
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import NodeView
 from mindie_ha.policy import isolating
@@ -23,6 +23,7 @@ from mindie_ha.policy.isolations import is_listed, is_tainted, is_well, undo_of
 from mindie_ha.policy.looks import Look, wants_name
 
 MARK_TAINT = "node-taint"
+_UNPLACED = (Phase.STOP, Phase.GONE, Phase.RECREATE, Phase.PLACE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,24 @@ def needs(look: Look) -> tuple[Need, ...]:
         if need.device and is_listed(node, need.device):
             continue
         found.setdefault(need.ref, replace(need, counted=not _is_the_program(look, fault)))
+    for need in _where_targets_were(look):
+        found.setdefault(need.ref, need)
     return tuple(found.values())
+
+
+def _where_targets_were(look: Look) -> Iterator[Need]:
+    """Cards that failed on nodes which the targets have left, or are leaving. Nobody holds them now, so they
+    hit nobody; but the new pods tend to come back there before the scheduler's list shows the card."""
+    recovery = look.view.ledger.recovery
+    if recovery is None or recovery.phase not in _UNPLACED:
+        return
+    for name in sorted({target.node for target in recovery.targets}):
+        node = look.nodes.get(name)
+        if node is None or node.report is None or not node.node.exists or node.ledger_error:
+            continue
+        for device in sorted(node.report.unhealthy):
+            if not is_listed(node, device):
+                yield Need(name, device, Cause.CHIP_UNHEALTHY, (), "listed")
 
 
 def discounts(look: Look, recovery: Recovery) -> tuple[DiscountIsolation, ...]:

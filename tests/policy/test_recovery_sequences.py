@@ -436,3 +436,24 @@ def test_a_phase_of_another_version_is_waited_out() -> None:
     assert world.deleted == []
     assert job.ledger.recovery is not None
     assert job.ledger.recovery.condition == "UnknownPhase"
+
+
+def test_a_card_that_fails_where_the_targets_were_costs_no_second_attempt() -> None:
+    world = World()
+    world.add("p0", replicas=2, cards=8)
+    world.start()
+    first, second = world.pods_of("p0")
+    assert first.node != second.node
+    world.lists = False  # the scheduler would put the new pods on the bad cards
+    world.recreates = False
+    world.break_card(first)
+    world.settle(until=lambda: world.phase_of("p0") is Phase.RECREATE)
+    world.break_card(second)
+    world.settle(for_s=2.0)
+    world.recreates = True
+    world.settle(for_s=20.0)
+    world.lists = True
+    world.settle(until=lambda: world.closed("p0"))
+    closed = world.job("p0").ledger.closed[-1]
+    assert {target.uid for target in closed.targets} == {first.uid, second.uid}
+    assert [record.phase for record in closed.history].count(Phase.STOP) == 1
