@@ -29,7 +29,7 @@ from mindie_ha.cluster.problems import Problem
 from mindie_ha.cluster.store import Store
 from mindie_ha.cluster.transports import Transport
 from mindie_ha.cluster.writer import Writer
-from mindie_ha.engine.events import about_of
+from mindie_ha.engine.events import about_of, for_event
 from mindie_ha.engine.executor import Executor
 from mindie_ha.engine.isolation_desk import IsolationDesk
 from mindie_ha.engine.marks import Marks
@@ -305,7 +305,7 @@ class App:
         about = about_of(record, self.core.store)
         if about is not None:
             for notice in record.notices:
-                self._events.record(notice, about)
+                self._events.record(for_event(notice, record), about)
         if self._audit is not None:
             self._audit.write(record)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mindie_ha.cluster.events import About
 from mindie_ha.cluster.resources import ASCEND_JOB
 from mindie_ha.cluster.store import Store
 from mindie_ha.engine.records import TABLE, DecisionRecord
+from mindie_ha.model.decisions import Notice
 from mindie_ha.model.ids import ObjectKey, ScopeKind
 from mindie_ha.model.workloads import Role, Workload
 
@@ -20,6 +23,12 @@ def about_of(record: DecisionRecord, store: Store) -> About | None:
         chosen = next((one for one in workloads if one.role is Role.CONTROLLER), None)
         return _job(chosen or next(iter(workloads), None))
     return _job(store.workload(ObjectKey.parse(record.subject)))
+
+
+def for_event(notice: Notice, record: DecisionRecord) -> Notice:
+    """The notice as an Event says it: `describe` shows object and reason beside the message."""
+    message = notice.message.removeprefix(f"{record.subject}: ").removeprefix(f"{notice.reason}: ")
+    return replace(notice, message=message)
 
 
 def _job(workload: Workload | None) -> About | None:

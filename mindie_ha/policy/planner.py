@@ -215,7 +215,7 @@ def _health(look: Look) -> str:
     shown = f"; recorded only: {_words(look.verdict.recorded)}" if look.verdict.recorded else ""
     if not look.complete:
         return f"no fault; {len(look.alive)} of {look.workload.replicas} pods are there{shown}"
-    return f"well, {len(look.alive)} pods{shown}"
+    return f"well, {len(look.alive)} {'pod' if len(look.alive) == 1 else 'pods'}{shown}"
 
 
 def _words(faults: tuple[Fault, ...]) -> str:
