@@ -390,8 +390,7 @@ class World:
         after = decision.ledger
         assert after.epoch >= before.epoch
         assert after.software_retries_spent >= before.software_retries_spent
-        recovery = after.recovery
-        deadline_s = recovery.deadline_s if recovery is not None else None
+        deadline_s = recovery.deadline_s if (recovery := after.recovery) is not None else None
         assert not deadline_s or deadline_s <= self.now_s or (decision.wake_at_s or 1e12) <= deadline_s
         for action in decision.actions:
             if isinstance(action, DeletePod):
