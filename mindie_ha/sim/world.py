@@ -4,7 +4,8 @@
 one task group until it is cancelled. It reaches the API server only through `ApiClient`, so it also runs
 against a real control plane. With the same seed and the same requests it repeats itself.
 
-`set_faults`, `heal` and `wait_for` are for scenarios and tests; kubectl can do the same.
+`set_faults`, `heal`, `delete_node`, `return_node` and `wait_for` are for scenarios and tests; kubectl can do
+the same.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from mindie_ha.sim.actors.faults import FAULTS
 from mindie_ha.sim.actors.kubelets import Kubelets, KubeletSettings
 from mindie_ha.sim.actors.machines import NodeModel, a2_nodes, device_annotations, node_object
 from mindie_ha.sim.actors.node_lifecycles import NodeLifecycle, NodeLifecycleSettings
+from mindie_ha.sim.actors.nodeds import NodeDs, NodeDSettings
 from mindie_ha.sim.actors.operators import AscendOperator
 from mindie_ha.sim.actors.programs import ProgramFactory
 from mindie_ha.sim.actors.schedulers import GangScheduler, SchedulerSettings
@@ -45,6 +47,7 @@ class WorldSettings:
 
     kubelet: KubeletSettings = field(default_factory=KubeletSettings)
     device_plugin: DevicePluginSettings = field(default_factory=DevicePluginSettings)
+    noded: NodeDSettings = field(default_factory=NodeDSettings)
     clusterd: ClusterdSettings = field(default_factory=ClusterdSettings)
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     node_lifecycle: NodeLifecycleSettings = field(default_factory=NodeLifecycleSettings)
@@ -82,6 +85,9 @@ class World:
                 api=api, cache=cache, clock=clock, entropy=entropy, models=self.nodes,
                 settings=settings.device_plugin,
             ),
+            NodeDs(
+                api=api, cache=cache, clock=clock, entropy=entropy, models=self.nodes, settings=settings.noded
+            ),
             Clusterd(api=api, cache=cache, clock=clock, entropy=entropy, settings=settings.clusterd),
             NodeLifecycle(
                 api=api, cache=cache, clock=clock, entropy=entropy, settings=settings.node_lifecycle
@@ -109,6 +115,15 @@ class World:
     async def heal(self, node: str) -> None:
         """Take all injected faults of a node away."""
         await self._annotate(node, None)
+
+    async def delete_node(self, node: str) -> None:
+        """Take the Node object away, as `kubectl delete node` does."""
+        await self.api.delete("Node", node)
+
+    async def return_node(self, node: str) -> None:
+        """Register the machine of this name again, healthy, as its kubelet does when it starts."""
+        model = next(model for model in self.nodes if model.name == node)
+        await self._ensure("Node", node_object(model))
 
     async def wait_for(
         self, predicate: Callable[[], bool], *, deadline_s: float, what: str = "condition"

@@ -16,10 +16,11 @@ from mindie_ha.sim.actors.base import Actor
 from mindie_ha.sim.actors.caches import Cache
 from mindie_ha.sim.actors.deviceinfos import PREFIX, read_device_info, shards
 from mindie_ha.sim.actors.documents import labels_of, load_json, mapping, name_of, namespace_of, texts
+from mindie_ha.sim.actors.nodeds import PREFIX as NODED_PREFIX
 from mindie_ha.sim.client import ApiClient, Object
 
 NAMESPACE = "mindx-dl"
-NODE_PREFIX = "mindx-dl-nodeinfo-"
+NODE_PREFIX = NODED_PREFIX
 SWITCH_PREFIX = "mindx-dl-switchinfo-"
 DEVICES = "cluster-info-device-"
 SWITCHES = "cluster-info-switch-"

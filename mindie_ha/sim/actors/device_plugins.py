@@ -1,9 +1,9 @@
 """The Device Plugin of every simulated node.
 
 Writes `kube-system/mindx-dl-deviceinfo-<node>` from the injected faults and the cards that pods hold, and
-keeps the hardware annotations on the Node. A change is written after a short, seeded delay, at most once a
-second per node; unchanged content is written again every five minutes. A node that is NotReady reports
-nothing: its last ConfigMap stays, as with the real one.
+keeps the hardware annotations on the Node; on A3 servers it also says what their switches suffer. A change is
+written after a short, seeded delay, at most once a second per node; unchanged content is written again every
+five minutes. A node that is NotReady reports nothing: its last ConfigMap stays, as with the real one.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from mindie_ha.sim.actors.base import Actor
 from mindie_ha.sim.actors.caches import Cache
 from mindie_ha.sim.actors.deviceinfos import PREFIX, device_info_data, device_list
 from mindie_ha.sim.actors.documents import annotations_of, is_finished, text
-from mindie_ha.sim.actors.faults import FAULTS, ChipFault, NodeFaults, parse_faults
+from mindie_ha.sim.actors.faults import FAULTS, ChipFault, NodeFaults, SwitchFault, parse_faults
 from mindie_ha.sim.actors.machines import RESOURCE, NodeModel, device_annotations
+from mindie_ha.sim.actors.switchinfos import switch_info
 from mindie_ha.sim.client import ApiClient, Object
 
 NAMESPACE = "kube-system"
@@ -41,7 +42,9 @@ class _Report:
     """What one node's plugin remembers."""
 
     seen: dict[ChipFault, int] = field(default_factory=dict)
+    seen_switches: dict[SwitchFault, int] = field(default_factory=dict)
     written: dict[str, str] | None = None
+    written_switches: tuple[SwitchFault, ...] = ()
     written_at_s: float = 0.0
     due_s: float | None = None
     told: tuple[str, ...] = ()
@@ -93,6 +96,8 @@ class DevicePlugins(Actor):
         report = self._reports[model.name]
         now_ms = int(self.clock.wall() * 1000)
         report.seen = {chip: report.seen.get(chip, now_ms) for chip in faults.chips}
+        switches = faults.switches if model.is_super_pod else ()
+        report.seen_switches = {fault: report.seen_switches.get(fault, now_ms) for fault in switches}
         return device_list(model.card_names, faults.chips, used=used, seen=report.seen)
 
     def _wait(self, model: NodeModel, devices: dict[str, str]) -> float:
@@ -101,7 +106,7 @@ class DevicePlugins(Actor):
         now = self.clock.monotonic()
         if report.written is None:
             return 0.0
-        if devices == report.written:
+        if devices == report.written and tuple(report.seen_switches) == report.written_switches:
             report.due_s = None
             return report.written_at_s + self._settings.refresh_s - now
         if report.due_s is None:
@@ -117,7 +122,12 @@ class DevicePlugins(Actor):
         }
         if missing:
             await self.patch("Node", node, {"metadata": {"annotations": missing}})
-        data = device_info_data(model, devices, update_time=int(self.clock.wall()))
+        report, now_s = self._reports[model.name], int(self.clock.wall())
+        switches = tuple(report.seen_switches)
+        switch = switch_info(switches, seen=report.seen_switches, update_time=now_s)
+        data = device_info_data(
+            model, devices, update_time=now_s, switch=switch if model.is_super_pod else ""
+        )
         name = PREFIX + model.name
         known = self.cache.get("ConfigMap", name, NAMESPACE)
         if known is None:
@@ -126,13 +136,15 @@ class DevicePlugins(Actor):
         else:
             fresh = {key: value for key, value in data.items() if key in {"DeviceInfoCfg", "SwitchInfoCfg"}}
             await self.patch("ConfigMap", known, {"data": fresh})
-        report = self._reports[model.name]
-        report.written, report.written_at_s, report.due_s = devices, self.clock.monotonic(), None
+        report.written, report.written_switches = devices, switches
+        report.written_at_s, report.due_s = self.clock.monotonic(), None
 
     async def _tell(self, model: NodeModel, node: Object, faults: NodeFaults) -> None:
         report = self._reports[model.name]
         unknown = [chip.device for chip in faults.chips if chip.device not in model.card_names]
         problems = (*faults.problems, *(f"{model.name} has no card {device}" for device in unknown))
+        if faults.switches and not model.is_super_pod:
+            problems = (*problems, f"{model.name} has no switch: it is no A3 server")
         if problems and problems != report.told:
             await self.event("Node", node, reason="InvalidFaultAnnotation", message="; ".join(problems))
         report.told = problems

@@ -88,8 +88,10 @@ def fault_object(kind: str, card: str, faults: Sequence[ChipFault], seen: FirstS
     }
 
 
-def device_info_data(model: NodeModel, devices: Mapping[str, str], *, update_time: int) -> dict[str, str]:
-    """The data of the node's ConfigMap."""
+def device_info_data(
+    model: NodeModel, devices: Mapping[str, str], *, update_time: int, switch: str = ""
+) -> dict[str, str]:
+    """The data of the node's ConfigMap; `switch` is the text of `SwitchInfoCfg`, if any."""
     body = {
         "DeviceInfo": {"DeviceList": dict(sorted(devices.items())), "UpdateTime": update_time},
         "SuperPodID": model.super_pod,
@@ -102,9 +104,8 @@ def device_info_data(model: NodeModel, devices: Mapping[str, str], *, update_tim
         "UpgradeFaultReason": "{}",
         "Description": "The available list is being phased out; the scheduler maintains availability itself.",
     }
-    if model.is_super_pod:
-        healthy = {"FaultCode": [], "FaultLevel": "", "UpdateTime": update_time, "NodeStatus": "Healthy"}
-        data["SwitchInfoCfg"] = go_json({**healthy, "FaultTimeAndLevelMap": {}})
+    if switch:
+        data["SwitchInfoCfg"] = switch
     return data
 
 

@@ -20,6 +20,7 @@ from mindie_ha.sim.actors.deviceinfos import (
 from mindie_ha.sim.actors.documents import load_json, text
 from mindie_ha.sim.actors.faults import ChipFault, parse_faults
 from mindie_ha.sim.actors.machines import RESOURCE, a2_nodes, a3_nodes
+from mindie_ha.sim.actors.switchinfos import switch_info
 
 from .conftest import Stage, stage
 
@@ -92,7 +93,8 @@ def test_codes_of_one_card_are_one_object_with_the_gravest_level() -> None:
 @pytest.mark.parametrize("model", [a2_nodes(1)[0], a3_nodes(1)[0]], ids=["A2", "A3"])
 def test_what_the_plugin_writes_is_what_clusterd_reads(model: Any) -> None:
     listed = device_list(model.card_names, [], used=frozenset(), seen={})
-    data = device_info_data(model, listed, update_time=7)
+    switch = switch_info((), seen={}, update_time=7) if model.is_super_pod else ""
+    data = device_info_data(model, listed, update_time=7, switch=switch)
     info = read_device_info(data)
     assert info is not None
     assert (info["DeviceList"], info["SuperPodID"]) == (listed, model.super_pod)
