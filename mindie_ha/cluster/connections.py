@@ -61,7 +61,7 @@ class KubernetesTransport:
         arguments = await self._arguments(headers)
         try:
             async with self._session.request(
-                method, self._url(path, query), data=body, timeout=limit, **arguments
+                method, self._url(path, query), data=body, timeout=limit, allow_redirects=False, **arguments
             ) as response:
                 content = await response.read()
         except _NO_ANSWER as error:
@@ -79,13 +79,13 @@ class KubernetesTransport:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 response = await self._session.request(
-                    method, self._url(path, query), timeout=limit, **arguments
+                    method, self._url(path, query), timeout=limit, allow_redirects=False, **arguments
                 )
         except _NO_ANSWER as error:
             raise _unreachable(method, path, error) from error
         try:
             self._notice(response.status)
-            if response.status >= 400:
+            if response.status != 200:
                 check(await _refusal(response), action=f"{method} {path}")
             async with aclosing(_chunks(response, method, path)) as chunks:
                 yield chunks

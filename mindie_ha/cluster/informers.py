@@ -37,6 +37,8 @@ from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.settings import ClusterSettings
 
 MAX_SILENCES = 2  # then watches are not to be trusted here, and a list tells
+EARLY_S = 1.0  # a watch that ends sooner than this, and brought nothing, was not meant
+EMPTY_S = 5.0  # at most so long between such watches
 ABSENT_S = 10.0  # between looks for a CRD that is not installed
 
 
@@ -172,7 +174,7 @@ class Informer:
 
     async def _watched(self) -> str:
         """One watch from the last version; returns why a list is needed, or nothing to go on."""
-        before = self._version
+        before, began_s = self._version, self._clock.monotonic()
         self._active_s = self._clock.monotonic()
         stream = watch_once(
             self._client,
@@ -184,12 +186,10 @@ class Informer:
         try:
             async with aclosing(stream) as events:
                 async for event in events:
-                    older = 0 < version_number(event.resource_version) < version_number(self._version)
-                    if not older:
-                        self._version = event.resource_version or self._version
+                    behind = self._advanced(event)
                     self._take(event)
-                    if older and isinstance(event, Bookmark):  # the server is behind what it told before
-                        await self._clock.sleep(self._backoff.next_s())
+                    if behind:
+                        await self._clock.sleep(self._backoff.after(5))
                         return "rewound"
         except Unparsable as error:
             self._metrics.lines_unparsable.labels(self.source.name).inc()
@@ -203,17 +203,36 @@ class Informer:
             return "absent"  # the CRD went away: the list says so
         except ClusterError as error:
             return await self._broken(error)
-        if self._version == before:  # ended at once and without news: must not spin
+        if self._version != before:
+            return ""
+        return await self._newsless(self._clock.monotonic() - began_s)
+
+    def _advanced(self, event: Changed | Bookmark) -> bool:
+        """Move on to the version of an event; whether a bookmark shows the server behind what it told."""
+        if not 0 < version_number(event.resource_version) < version_number(self._version):
+            self._version = event.resource_version or self._version
+            return False
+        return isinstance(event, Bookmark)
+
+    async def _newsless(self, lasted_s: float) -> str:
+        """A watch that ended and brought nothing must not spin, the less the sooner it ended."""
+        if lasted_s >= EARLY_S:
             await self._clock.sleep(self._backoff.after(1))
-        return ""
+            return ""
+        await self._clock.sleep(min(self._backoff.next_s(), EMPTY_S))
+        return self._unheard()
 
     async def _broken(self, error: ClusterError) -> str:
         if isinstance(error, Silent):  # a kind of which nothing happens may be silent: no trouble yet
-            self._silences += 1
             self._metrics.informer_breaks.labels(self.source.name, type(error).__name__).inc()
             await self._clock.sleep(self._backoff.next_s())
-        else:
-            await self._pause(error)
+            return self._unheard()
+        await self._pause(error)
+        return ""
+
+    def _unheard(self) -> str:
+        """Count a watch on which nothing came; after some in a row a list has to tell."""
+        self._silences += 1
         if self._silences < MAX_SILENCES:
             return ""
         self._silences = 0

@@ -290,15 +290,17 @@ class _ListMeta(Slim):
 
 
 class _Envelope(Slim, Generic[SlimT]):
-    metadata: _ListMeta = _ListMeta()
-    items: tuple[SlimT, ...] = ()
+    kind: str = Field(pattern="List$")  # whatever else was answered is no list, least of all an empty one
+    metadata: _ListMeta
+    items: tuple[SlimT, ...]
 
 
 class Page(Generic[SlimT]):
     """One page of a list: its items, each good or refused with the reason, and where to go on.
 
     A page of sound objects is read in one go, without building what we do not need (a fifth of the time);
-    only if that fails is it taken apart, item by item.
+    only if that fails is it taken apart, item by item. Raises InputError for what is no list at all: taken
+    for an empty one it would say that everything is gone.
     """
 
     def __init__(self, body: bytes, model: type[SlimT], *, kind: str) -> None:
@@ -314,12 +316,13 @@ class Page(Generic[SlimT]):
             self.objects = list(envelope.items)
 
     def _take_apart(self, content: dict[str, Any], model: type[SlimT], kind: str) -> None:
-        metadata = content.get("metadata")
-        listed = content.get("items")
-        meta = metadata if isinstance(metadata, dict) else {}
+        meta, listed, told = content.get("metadata"), content.get("items"), content.get("kind")
+        lists = isinstance(told, str) and told.endswith("List") and isinstance(meta, dict)
+        if not lists or not isinstance(meta, dict) or not isinstance(listed, list | None):
+            raise InputError("is no list as an API server answers it", where=f"list of {kind}")
         self.resource_version = str(meta.get("resourceVersion") or "")
         self.continue_token = str(meta.get("continue") or "")
-        for raw in listed if isinstance(listed, list) else ():
+        for raw in listed or ():  # null: an empty list of some servers
             try:
                 self.objects.append(slim(raw, model, kind=kind))
             except InputError as error:

@@ -71,7 +71,7 @@ class Transport(Protocol):
 
 def check(reply: Reply, *, action: str) -> bytes:
     """The body of a good reply; `action` (`"delete pods mindie/a"`) names what was refused otherwise."""
-    if reply.status < 400:
+    if 200 <= reply.status < 300:
         return reply.body
     raise error_of(reply.status, reply.body, reply.headers, action=action)
 
@@ -91,7 +91,8 @@ def error_of(status: int, body: bytes, headers: Mapping[str, str], *, action: st
     if status == 429:
         return Throttled(message, retry_after_s=_retry_after_s(headers, refusal))
     kinds: dict[int, type[ClusterError]] = {401: Denied, 403: Denied, 404: NotFound, 409: Conflict}
-    kind = kinds.get(status) or (Unreachable if status >= 500 else Refused)
+    strange = status >= 500 or status < 400  # below: somebody between us and the server answered
+    kind = kinds.get(status) or (Unreachable if strange else Refused)
     return kind(message, status=status, reason=reason)
 
 

@@ -114,7 +114,7 @@ class Writer:
             current, meta = await self._read(NODE, key)
             if uid and meta.get("uid") != uid:
                 raise NotFound(f"node {node} with UID {uid} is gone", status=404)
-            taints = (current.get("spec") or {}).get("taints") or []
+            taints = _taints_of(current)
             wanted = [
                 one for one in taints if (one.get("key"), one.get("effect")) != (taint.key, taint.effect)
             ]
@@ -139,7 +139,7 @@ class Writer:
             _, meta = await self._read(POD_GROUP, key)
             if meta.get("uid") != uid:
                 raise NotFound(f"podgroup {key} with UID {uid} is gone", status=404)
-            found = (meta.get("annotations") or {}).get(name)
+            found = _part(meta, "annotations").get(name)
             if found == value:
                 return Written.DONE if unsure else Written.ALREADY
             if found is not None:
@@ -200,7 +200,7 @@ class Writer:
                 current, meta = await self._read(CONFIG_MAP, key)
             except NotFound:
                 return await self._first(key, name, change(None), labels or {})
-            present = (current.get("data") or {}).get(name)
+            present = _part(current, "data").get(name)
             wanted = change(present)
             if wanted is None or wanted == present:
                 return Written.DONE if unsure else Written.ALREADY
@@ -330,7 +330,7 @@ class Writer:
             _, meta = await self._read(CONFIG_MAP, key)
         except NotFound:
             return False
-        present = meta.get("labels") or {}
+        present = _part(meta, "labels")
         lost = {name: value for name, value in labels.items() if present.get(name) != value}
         if not lost:
             return False
@@ -351,7 +351,8 @@ class Writer:
             return True
         if not meta.get("deletionTimestamp"):
             return False
-        return grace_s is None or (meta.get("deletionGracePeriodSeconds") or 0) <= grace_s
+        left_s = meta.get("deletionGracePeriodSeconds") or 0
+        return grace_s is None or (isinstance(left_s, int) and left_s <= grace_s)
 
     async def _holds(self, key: ObjectKey, body: Body) -> bool:
         """Whether the ConfigMap stands as we tried to write it."""
@@ -367,6 +368,19 @@ class Writer:
 
 class ForeignMark(Conflict):
     """Another controller's value stands where ours should go; repeating cannot help."""
+
+
+def _part(content: Body, name: str) -> Body:
+    """An object inside an object; empty where it is absent or no object."""
+    found = content.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _taints_of(node: Body) -> list[Body]:
+    found = _part(node, "spec").get("taints") or []
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise InputError("spec.taints is no list of taints", where="node")
+    return found
 
 
 def _taint(taint: Taint) -> Body:

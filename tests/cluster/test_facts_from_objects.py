@@ -199,9 +199,13 @@ def test_a_job_that_its_owner_gave_up_says_why() -> None:
     assert not job({}, {}, conditions=[{**condition, "status": "False"}]).failed
 
 
+def listed(items: object, **metadata: str) -> bytes:
+    return orjson.dumps({"kind": "PodList", "metadata": metadata, "items": items})
+
+
 def test_one_malformed_item_costs_only_itself() -> None:
     items = [{"metadata": META}, {"metadata": {**META, "name": "b", "labels": {"x": 1}}}, None, 7]
-    page = Page(orjson.dumps({"metadata": {"resourceVersion": "9"}, "items": items}), SlimPod, kind="Pod")
+    page = Page(listed(items, resourceVersion="9"), SlimPod, kind="Pod")
     assert [item.key.name for item in page.objects] == ["a"]
     assert [key for key, _ in page.refused] == [ObjectKey("mindie", "b"), None, None]
     assert "Pod mindie/b: field metadata.labels.x" in str(page.refused[0][1])
@@ -216,7 +220,7 @@ def nested(depth: int) -> bytes:
 def test_what_is_nested_deeper_than_anything_we_read_costs_nobody_anything(depth: int) -> None:
     odd = b'{"metadata":{"name":"b","namespace":"mindie"},"spec":{"replicaSpecs":null,"runPolicy":%s}}'
     good = orjson.dumps({"metadata": META, "spec": {"replicaSpecs": {"Master": {"replicas": 2}}}})
-    page = Page(b'{"items":[%s,%s]}' % (odd % nested(depth), good), SlimAscendJob, kind="AscendJob")
+    page = Page(b'{"kind":"AscendJobList","metadata":{},"items":[%s,%s]}' % (odd % nested(depth), good), SlimAscendJob, kind="AscendJob")
     assert [item.key.name for item in page.objects] == ["b", "a"]
     assert page.objects[1].spec.replica_specs["Master"].replicas == 2
     assert page.refused == []
@@ -228,14 +232,32 @@ def test_what_is_nested_deeper_than_anything_we_read_costs_nobody_anything(depth
 @pytest.mark.parametrize("cut", [1, 40, 4000])
 def test_a_deep_page_that_was_cut_off_is_no_page(cut: int) -> None:
     item = b'{"metadata":{"name":"b"},"spec":{"runPolicy":%s}}' % nested(3000)
-    whole = b'{"items":[%s,%s]}' % (item, item)
+    whole = b'{"kind":"AscendJobList","metadata":{},"items":[%s,%s]}' % (item, item)
     with pytest.raises(InputError):
         Page(whole[:-cut], SlimAscendJob, kind="AscendJob")
 
 
-@pytest.mark.parametrize("items", [None, {}, 3], ids=["null", "object", "number"])
+@pytest.mark.parametrize("items", [None, []], ids=["null", "empty"])
 def test_a_list_without_items_is_empty(items: object) -> None:
-    assert Page(orjson.dumps({"items": items}), SlimPod, kind="Pod").objects == []
+    assert Page(listed(items), SlimPod, kind="Pod").objects == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{}",
+        b"[]",
+        b'{"kind":"PodList","metadata":{},"items":3}',
+        b'{"kind":"PodList","metadata":{},"items":{}}',
+        b'{"kind":"PodList","metadata":7,"items":[]}',
+        b'{"kind":"PodList","items":[]}',
+        b'{"metadata":{"resourceVersion":"9"},"items":[]}',
+        b'{"kind":"Status","metadata":{},"status":"Failure","message":"moved"}',
+    ],
+)
+def test_what_is_no_list_is_no_empty_list(body: bytes) -> None:
+    with pytest.raises(InputError):
+        Page(body, SlimPod, kind="Pod")
 
 
 def test_null_is_absent_and_both_ways_of_reading_a_page_agree() -> None:
@@ -244,10 +266,7 @@ def test_null_is_absent_and_both_ways_of_reading_a_page_agree() -> None:
         "status": {"phase": "Running"},
     }
     nulled = {**plain, "spec": None, "status": {"phase": "Running", "conditions": None}}
-    pages = [
-        Page(orjson.dumps({"metadata": {"continue": "c"}, "items": [item]}), SlimPod, kind="Pod")
-        for item in (plain, nulled)
-    ]
+    pages = [Page(listed([item], **{"continue": "c"}), SlimPod, kind="Pod") for item in (plain, nulled)]
     assert pages[0].objects == pages[1].objects
     assert pages[0].continue_token == pages[1].continue_token == "c"
 

@@ -382,3 +382,21 @@ async def test_a_version_ahead_of_the_server_is_no_reason_to_ask_for_it_for_ever
     cluster.server.disturbances.cut_watches("pods")
     await settle(5)
     assert watcher.informer.lists == 2
+
+
+async def test_watches_that_all_end_at_once_are_slowed_down_and_a_list_tells(cluster: Cluster) -> None:
+    await cluster.pod("a")
+
+    class Empty(Between):
+        async def handle(self, request: ApiRequest) -> ApiResponse:
+            if request.query.get("watch"):
+                self.requests.append(request)
+                return stream_of()
+            return await super().handle(request)
+
+    between = Empty(cluster.server)
+    watcher = await Watcher(cluster, exchange=between).synced()
+    await cluster.pod("b")
+    await settle(60)
+    assert watcher.names() == ["a", "b"]
+    assert between.count(watch=True) < 40

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -13,7 +14,7 @@ from mindie_ha.cluster.client import Client
 from mindie_ha.cluster.writer import ForeignMark, Writer, Written
 from mindie_ha.demo.links import ExchangeTransport
 from mindie_ha.kit.logs import silent_log
-from mindie_ha.model.errors import Conflict, LeaseLost, NotFound, Throttled, Unreachable
+from mindie_ha.model.errors import Conflict, LeaseLost, MindieHaError, NotFound, Throttled, Unreachable
 from mindie_ha.model.ids import ObjectKey, PodUID
 from mindie_ha.model.nodes import Taint
 from mindie_ha.model.settings import ClusterSettings
@@ -331,3 +332,28 @@ async def test_a_concurrent_change_of_the_same_map_is_read_again(cluster: Cluste
     desk = Desk(cluster, exchange=Racing(cluster.server))
     await desk.writer.change_config_map(MAP, name="n", change=lambda text: str(int(text or 0) + 1))
     assert (await cluster.request("GET", path))["data"] == {"n": "11"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"spec": [], "metadata": {"resourceVersion": "1", "uid": "u"}},
+        {"spec": {"taints": [None, 5]}, "metadata": {"resourceVersion": "1", "uid": "u"}},
+        {"spec": {"taints": 7}, "metadata": {"resourceVersion": "1", "uid": "u"}, "data": 3},
+        {"metadata": {"resourceVersion": "1", "uid": "u", "annotations": [1]}, "data": "x"},
+    ],
+)
+async def test_an_answer_of_strange_shape_is_an_error_of_ours_at_most(
+    cluster: Cluster, body: dict[str, Any]
+) -> None:
+    between = Between(cluster.server)
+    desk = Desk(cluster, exchange=between)
+
+    async def tried(write: Any) -> None:
+        between.canned = [ApiResponse(200, orjson.dumps(body)), ApiResponse(200, b"{}")]
+        with suppress(MindieHaError):
+            await write
+
+    await tried(desk.writer.set_taint("n", uid="u", taint=OURS, present=True))
+    await tried(desk.writer.annotate_podgroup(GROUP, uid="u", name="a", value="b"))
+    await tried(desk.writer.change_config_map(MAP, name="k", change=lambda _: "v"))
