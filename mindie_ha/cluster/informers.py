@@ -6,8 +6,9 @@ All of it is one task, so two lists never run at once.
 
 Every trouble is met at exactly one level:
   cut stream, 5xx, silence   resume from the last version after back-off   (`_watched`)
-  silence again              list anew: something swallows our watches     (`_watched`)
-  clean end                  resume at once                                (`_watched`)
+  silence again              list anew: something swallows our watches     (`_unheard`)
+  failures in a row          list anew: another server may come back       (`_broken`)
+  clean end                  resume at once, unless it ended before it began   (`_newsless`)
   410, unparsable line       list anew and tell the difference             (`run`)
   429                        wait as long as told; no failure              (`_pause`)
   403                        named in `problem`, tried again slowly        (`_pause`)
@@ -18,7 +19,7 @@ Every trouble is met at exactly one level:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 
 from mindie_ha.cluster.caches import Cache, OnChange
@@ -39,6 +40,7 @@ from mindie_ha.model.settings import ClusterSettings
 MAX_SILENCES = 2  # then watches are not to be trusted here, and a list tells
 EARLY_S = 1.0  # a watch that ends sooner than this, and brought nothing, was not meant
 EMPTY_S = 5.0  # at most so long between such watches
+MAX_BREAKS = 3  # failures in a row: a server that was away may come back as another one, so a list tells
 ABSENT_S = 10.0  # between looks for a CRD that is not installed
 
 
@@ -185,12 +187,7 @@ class Informer:
         )
         try:
             async with aclosing(stream) as events:
-                async for event in events:
-                    behind = self._advanced(event)
-                    self._take(event)
-                    if behind:
-                        await self._clock.sleep(self._backoff.after(5))
-                        return "rewound"
+                cause = await self._taken(events)
         except Unparsable as error:
             self._metrics.lines_unparsable.labels(self.source.name).inc()
             self._log.warning("watch line unparsable, listing again", error=str(error))
@@ -203,9 +200,19 @@ class Informer:
             return "absent"  # the CRD went away: the list says so
         except ClusterError as error:
             return await self._broken(error)
-        if self._version != before:
-            return ""
+        if cause or self._version != before:
+            return cause
         return await self._newsless(self._clock.monotonic() - began_s)
+
+    async def _taken(self, events: AsyncIterator[Changed | Bookmark]) -> str:
+        """Take events to the end of the stream; why a list is needed before, or nothing."""
+        async for event in events:
+            behind = self._advanced(event)
+            self._take(event)
+            if behind:
+                await self._clock.sleep(self._backoff.after(5))
+                return "rewound"
+        return ""
 
     def _advanced(self, event: Changed | Bookmark) -> bool:
         """Move on to the version of an event; whether a bookmark shows the server behind what it told."""
@@ -228,7 +235,7 @@ class Informer:
             await self._clock.sleep(self._backoff.next_s())
             return self._unheard()
         await self._pause(error)
-        return ""
+        return "away" if self._backoff.failures >= MAX_BREAKS else ""
 
     def _unheard(self) -> str:
         """Count a watch on which nothing came; after some in a row a list has to tell."""

@@ -400,3 +400,16 @@ async def test_watches_that_all_end_at_once_are_slowed_down_and_a_list_tells(clu
     await settle(60)
     assert watcher.names() == ["a", "b"]
     assert between.count(watch=True) < 40
+
+
+async def test_a_server_that_was_away_is_listed_anew(cluster: Cluster) -> None:
+    await cluster.pod("a")
+    watcher = await Watcher(cluster).synced()
+    cluster.server.disturbances.add(Rule(resource="pods", reset=True, times=None))
+    cluster.server.disturbances.cut_watches("pods")
+    await settle(20)
+    assert watcher.informer.problem
+    cluster.server.disturbances.clear()
+    await settle(35)
+    assert watcher.informer.problem == ""
+    assert watcher.metric("informer_lists_total", source="pods", cause="away") == 1
