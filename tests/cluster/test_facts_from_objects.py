@@ -220,7 +220,11 @@ def nested(depth: int) -> bytes:
 def test_what_is_nested_deeper_than_anything_we_read_costs_nobody_anything(depth: int) -> None:
     odd = b'{"metadata":{"name":"b","namespace":"mindie"},"spec":{"replicaSpecs":null,"runPolicy":%s}}'
     good = orjson.dumps({"metadata": META, "spec": {"replicaSpecs": {"Master": {"replicas": 2}}}})
-    page = Page(b'{"kind":"AscendJobList","metadata":{},"items":[%s,%s]}' % (odd % nested(depth), good), SlimAscendJob, kind="AscendJob")
+    page = Page(
+        b'{"kind":"AscendJobList","metadata":{},"items":[%s,%s]}' % (odd % nested(depth), good),
+        SlimAscendJob,
+        kind="AscendJob",
+    )
     assert [item.key.name for item in page.objects] == ["b", "a"]
     assert page.objects[1].spec.replica_specs["Master"].replicas == 2
     assert page.refused == []
