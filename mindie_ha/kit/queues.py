@@ -3,7 +3,7 @@
 One key is one slot: adding it again before it is taken changes nothing, adding it while a worker has it makes
 it due once more after `done`. Urgent keys (faults) go first; inside a priority the order is first come, first
 served. Timers (`add_at`) wait beside the slots: the earliest per key wins and a plain `add` does not cancel
-one. Nothing is ever lost: beyond the bound `add` says so by its result and in `refused`.
+one. Nothing is lost: a key that finds the queue full comes again by itself, and is counted in `refused`.
 
 Single event loop; `add`, `done` and the rest never block.
 """
@@ -20,6 +20,7 @@ from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.entropy import Entropy
 
 K = TypeVar("K", bound=Hashable)
+FULL_S = 1.0  # a key that found no room is tried again after so long
 
 
 class KeyedQueue(Generic[K]):
@@ -53,7 +54,7 @@ class KeyedQueue(Generic[K]):
         return len(self._urgent) + len(self._plain)
 
     def add(self, key: K, *, urgent: bool = False) -> bool:
-        """Make `key` due now. False where the queue is full: the caller must come again."""
+        """Make `key` due now. False where the queue is full: then it is tried again a little later."""
         if key in self._running:
             self._running[key] = urgent or bool(self._running[key])
             return True
@@ -71,6 +72,7 @@ class KeyedQueue(Generic[K]):
             return True
         if len(self) >= self._bound:
             self.refused += 1
+            self.add_at(key, self._clock.monotonic() + FULL_S)
             return False
         (self._urgent if urgent else self._plain)[key] = None
         self._wakeup.set()
@@ -131,8 +133,8 @@ class KeyedQueue(Generic[K]):
                 key = entry[2]
                 del self._timers[key]
                 if not self.add(key):  # full: stay a timer, so that it is not lost
-                    self._timers[key] = now_s + 1.0
-                    heapq.heappush(self._heap, (now_s + 1.0, entry[1], key))
+                    self._timers[key] = now_s + FULL_S
+                    heapq.heappush(self._heap, (now_s + FULL_S, entry[1], key))
 
     def _stale(self, entry: tuple[float, int, K]) -> bool:
         return self._timers.get(entry[2]) != entry[0]

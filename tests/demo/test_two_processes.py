@@ -1,4 +1,4 @@
-"""`mindie-ha sim` and `mindie-ha run` as two programs: a fault set from outside is recovered, in real time."""
+"""`mindie-ha sim` and `mindie-ha run` as two programs, in real time: a fault from outside is recovered."""
 
 from __future__ import annotations
 

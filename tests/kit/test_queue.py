@@ -131,6 +131,7 @@ async def test_beyond_the_bound_nothing_is_lost_in_silence() -> None:
     queue = make_queue(bound=2)
     assert [queue.add(key) for key in ("a", "b", "c", "a")] == [True, True, False, True]
     assert queue.refused == 1
+    assert [await queue.get() for _ in range(3)] == ["a", "b", "c"]
 
 
 async def test_a_timer_that_finds_the_queue_full_comes_again() -> None:
