@@ -390,9 +390,9 @@ async def observe(settings: Settings, *, kubeconfig: Path | None) -> Overview:
 async def observe_faults(settings: Settings, *, node: str, kubeconfig: Path | None) -> FleetFaults:
     """Every current fault (of one node, if given), without a running controller."""
     async with looking(settings, kubeconfig=kubeconfig) as core:
-        if node and core.fleet.node(node) is None:
+        if node and not core.fleet.knows(node):
             raise NotFound(f"there is no node {node}", status=404)
-        return core.fleet.faults(node=node)
+        return await core.fleet.faults(node=node)
 
 
 @asynccontextmanager

@@ -234,13 +234,16 @@ def describe(isolation: Isolation) -> str:
     what = f" for {isolation.device}" if isolation.device else ""
     why = ", ".join((isolation.reason, *isolation.codes[:4]))
     text = f": {isolation.text}" if isolation.text else ""
-    end = "its time is over" if isolation.until == "time" else isolation.until
-    return f"isolated{what} ({why}) until {end}{text}"
+    return f"isolated{what} ({why}) until {_end(isolation)}{text}"
+
+
+def _end(isolation: Isolation) -> str:
+    return "its time is over" if isolation.until == "time" else isolation.until
 
 
 def _why_over(isolation: Isolation) -> str:
     if isolation.overruled_by:
-        return f"by {isolation.overruled_by}"
+        return f"by {isolation.overruled_by.removeprefix(isolating.PERSON)}"
     if isolation.overruled_at_s is not None:
         return "its taint was removed by hand"
     if isolation.until == "time":
@@ -252,7 +255,7 @@ def _why_over(isolation: Isolation) -> str:
 
 def _sentence(name: str, before: NodeLedger, active: list[Isolation]) -> str:
     if active:
-        return f"{name} is isolated: {', '.join(f'{item.id} until {item.until}' for item in active)}"
+        return f"{name} is isolated: {', '.join(f'{item.id} until {_end(item)}' for item in active)}"
     return f"{name} is released: {', '.join(item.id for item in before.isolations)} is over"
 
 

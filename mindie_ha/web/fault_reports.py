@@ -6,14 +6,15 @@ pods. Faults of pods and of vanished members come from the workloads they hit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from mindie_ha.cluster.store import Store
 from mindie_ha.intake.hits import Hit, Resident, hits, why_recorded
 from mindie_ha.intake.nodes import node_fault
 from mindie_ha.kit.clock import Clock
 from mindie_ha.model.faults import Fault, FaultSource
-from mindie_ha.model.ids import ScopeKind
 from mindie_ha.model.ledgers import Isolation
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import NodeView
@@ -22,6 +23,8 @@ from mindie_ha.policy.isolations import is_tainted
 from mindie_ha.web.reports import Report
 
 OF_PODS = (FaultSource.POD, FaultSource.POD_MARK, FaultSource.POD_STATUS, FaultSource.MEMBER)
+NameT = TypeVar("NameT")
+SLICE = 50  # nodes or services looked at before others get their turn
 ACTS, LATER, RECORDED = "acts", "later", "recorded"
 
 
@@ -116,31 +119,41 @@ class FleetReporter:
         self._settings = settings
         self._clock = clock
 
-    def faults(self, *, node: str = "") -> FleetFaults:
+    async def faults(self, *, node: str = "") -> FleetFaults:
         """Every current fault, or those of one node."""
         now_s = self._clock.wall()
         names = [node] if node else sorted(self._store.node_names() | self._store.reported_nodes())
-        views = [self._store.node_view(name, now_s=now_s) for name in names]
-        found = [fault for view in views for fault in self._on_node(view, now_s)]
-        found += [fault for fault in self._of_pods(now_s) if node in ("", fault.node)]
-        silent = [Unreported(node=view.node.name, why=view.unreported) for view in views if view.unreported]
+        found: list[FleetFault] = []
+        silent: list[Unreported] = []
+        async for name in _in_slices(names):
+            view = self._store.node_view(name, now_s=now_s)
+            found += self._on_node(view, now_s)
+            silent += [Unreported(node=name, why=view.unreported)] if view.unreported else []
+        found += [fault for fault in await self._of_pods(now_s) if node in ("", fault.node)]
         return FleetFaults(faults=tuple(sorted(found, key=_place)), unreported=tuple(silent))
 
-    def nodes(self) -> list[NodeReport]:
+    async def nodes(self) -> list[NodeReport]:
         """Every node that exists, or on which something is isolated, by name."""
-        pods = list(self._of_pods(self._clock.wall()))
-        return [self._node(name, pods) for name in sorted(self._store.node_names())]
+        of_pods: dict[str, list[FleetFault]] = {}
+        for fault in await self._of_pods(self._clock.wall()):
+            of_pods.setdefault(fault.node, []).append(fault)
+        names = sorted(self._store.node_names())
+        return [self._node(name, of_pods.get(name, ())) async for name in _in_slices(names)]
 
-    def node(self, name: str) -> NodeReport | None:
+    async def node(self, name: str) -> NodeReport | None:
         """One of them; None where nothing is known of it."""
-        if name not in self._store.node_names():
+        if not self.knows(name):
             return None
-        return self._node(name, list(self._of_pods(self._clock.wall())))
+        found = await self._of_pods(self._clock.wall())
+        return self._node(name, [fault for fault in found if fault.node == name])
+
+    def knows(self, name: str) -> bool:
+        """Whether there is such a node, or something isolated on one that was."""
+        return name in self._store.node_names()
 
     def _node(self, name: str, of_pods: Iterable[FleetFault]) -> NodeReport:
         now_s = self._clock.wall()
         view = self._store.node_view(name, now_s=now_s)
-        own = (*self._on_node(view, now_s), *(fault for fault in of_pods if fault.node == name))
         entries = view.ledger.isolations if view.ledger is not None else ()
         return NodeReport(
             name=name,
@@ -149,7 +162,7 @@ class FleetReporter:
             unschedulable=view.node.unschedulable,
             tainted=is_tainted(view),
             isolations=tuple(map(isolation_report, entries)),
-            faults=tuple(sorted(own, key=_place)),
+            faults=tuple(sorted((*self._on_node(view, now_s), *of_pods), key=_place)),
             ledger_error=view.ledger_error,
             unreported=view.unreported,
         )
@@ -170,15 +183,25 @@ class FleetReporter:
     def _hits(self, fault: Fault, residents: list[Resident], now_s: float) -> tuple[Hit, ...]:
         return hits(fault, residents, settings=self._settings, now_s=now_s)
 
-    def _of_pods(self, now_s: float) -> Iterator[FleetFault]:
-        for scope in sorted(self._store.scopes()):
-            view = self._store.view(scope, now_s=now_s) if scope.kind is not ScopeKind.NODE else None
+    async def _of_pods(self, now_s: float) -> list[FleetFault]:
+        found: list[FleetFault] = []
+        async for scope in _in_slices(sorted(self._store.scopes())):
+            view = self._store.view(scope, now_s=now_s)
             for workload in view.workloads if view is not None else ():
                 for fault in workload.faults:
                     if fault.source in OF_PODS:
                         why = "" if fault.acts else "a process, or the platform, answers it"
                         hit = Hit(str(workload.workload.key), fault.pod, acts=fault.acts, why=why)
-                        yield _fleet_fault(fault, (hit,))
+                        found.append(_fleet_fault(fault, (hit,)))
+        return found
+
+
+async def _in_slices(names: Sequence[NameT]) -> AsyncIterator[NameT]:
+    """One after the other; others get their turn in between."""
+    for number, name in enumerate(names, 1):
+        yield name
+        if number % SLICE == 0:
+            await asyncio.sleep(0)
 
 
 def isolation_report(isolation: Isolation) -> IsolationReport:

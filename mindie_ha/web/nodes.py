@@ -69,18 +69,19 @@ def install(app: web.Application, *, fleet: FleetReporter, desk: Desk) -> None:
 async def _faults(request: web.Request) -> web.Response:
     fleet = request.app[FLEET]
     name = request.query.get("node", "")
-    if name and fleet.node(name) is None:
+    if name and not fleet.knows(name):
         return _no_node(name, where=request.path_qs)
-    return json_response(fleet.faults(node=name).model_dump(mode="json"))
+    return json_response((await fleet.faults(node=name)).model_dump(mode="json"))
 
 
 async def _nodes(request: web.Request) -> web.Response:
-    return json_response({"nodes": [one.model_dump(mode="json") for one in request.app[FLEET].nodes()]})
+    found = await request.app[FLEET].nodes()
+    return json_response({"nodes": [one.model_dump(mode="json") for one in found]})
 
 
 async def _node(request: web.Request) -> web.Response:
     name = request.match_info["node"]
-    found = request.app[FLEET].node(name)
+    found = await request.app[FLEET].node(name)
     if found is None:
         return _no_node(name, where=request.path)
     return json_response(found.model_dump(mode="json"))

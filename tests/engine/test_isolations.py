@@ -146,7 +146,7 @@ async def test_clusterd_is_told_of_a_card_and_told_again_when_it_is_released(cut
         await c.until(lambda: told(c) == ["occur"], "told")
         await c.quiet(within_s=5.0, for_s=30.0)
         assert TAINT not in c.taints(NODE)
-        assert c.app.core.fleet.faults().faults == ()  # our own word is no report
+        assert (await c.app.core.fleet.faults()).faults == ()  # our own word is no report
         await release(c, "Person:Ascend910-3")
         await c.until(lambda: told(c) == ["recover"], "told again")
         await c.until(lambda: not entries(c), "forgotten")
