@@ -67,7 +67,7 @@ def needs(look: Look) -> tuple[Need, ...]:
 
 def _where_targets_were(look: Look) -> Iterator[Need]:
     """Cards that failed on nodes which the targets have left, or are leaving. Nobody holds them now, so they
-    hit nobody; but the new pods tend to come back there before the scheduler's list shows the card."""
+    hit nobody and do not count; but new pods tend to come back there before the list shows the card."""
     recovery = look.view.ledger.recovery
     if recovery is None or recovery.phase not in _UNPLACED:
         return
@@ -77,7 +77,7 @@ def _where_targets_were(look: Look) -> Iterator[Need]:
             continue
         for device in sorted(node.report.unhealthy):
             if not is_listed(node, device):
-                yield Need(name, device, Cause.CHIP_UNHEALTHY, (), "listed")
+                yield Need(name, device, Cause.CHIP_UNHEALTHY, (), "listed", counted=False)
 
 
 def discounts(look: Look, recovery: Recovery) -> tuple[DiscountIsolation, ...]:
