@@ -28,7 +28,7 @@ ANNOTATION_JOB_ID = "mindie-ha.io/job-id"
 ANNOTATION_NODE = "mindie-ha.io/node"
 ANNOTATION_WORKLOAD = "mindie-ha.io/workload"
 MAX_NAME = 253
-MAX_BYTES = 256 << 10
+MAX_BYTES = 900 << 10  # a ConfigMap holds 1 MiB; a job of 400 pods needs this after ten attempts
 MAX_SERVICE_BYTES = 1000 << 10
 MAX_PUBLIC_BYTES = 1000 << 10
 

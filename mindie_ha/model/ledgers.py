@@ -14,6 +14,7 @@ from mindie_ha.model.ids import PodUID
 from mindie_ha.model.recoveries import ClosedRecovery, Frozen, Recovery
 
 MAX_CLOSED = 5
+MAX_PODS_CLOSED = 256  # pods named in the newest closed recovery; older ones name none
 MAX_ATTEMPTS_KEPT = 20
 MAX_PHASES_KEPT = 60
 MAX_PAST = 100

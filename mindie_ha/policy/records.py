@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mindie_ha.model.ids import PodUID
-from mindie_ha.model.ledgers import MAX_CLOSED, MAX_PHASES_KEPT, Attempt, Member, Park, WorkloadLedger
+from mindie_ha.model.ledgers import (
+    MAX_CLOSED,
+    MAX_PHASES_KEPT,
+    MAX_PODS_CLOSED,
+    Attempt,
+    Member,
+    Park,
+    WorkloadLedger,
+)
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import (
     ClosedRecovery,
@@ -108,7 +116,12 @@ def closed(
     members: tuple[Member, ...],
     now_s: float,
 ) -> WorkloadLedger:
-    """`ledger` without an open recovery; what happened is kept, the members are counted anew."""
+    """`ledger` without an open recovery; what happened is kept, the members are counted anew.
+
+    Pods are named for the newest recovery only, and not without end: a job of hundreds of pods must not
+    outgrow its ledger, or it could never be recovered again.
+    """
+    older = (one.model_copy(update={"targets": (), "replacements": ()}) for one in ledger.closed)
     record = ClosedRecovery(
         epoch=recovery.epoch,
         intent=recovery.intent,
@@ -116,12 +129,12 @@ def closed(
         rungs=tuple(recovery.attempts),
         opened_at_s=recovery.opened_at_s,
         closed_at_s=now_s,
-        targets=recovery.targets,
-        replacements=recovery.replacements,
+        targets=recovery.targets[-MAX_PODS_CLOSED:],
+        replacements=recovery.replacements[-MAX_PODS_CLOSED:],
         history=ended(recovery, exit_=outcome.value, now_s=now_s),
         summary=summary,
     )
-    return changed(ledger, recovery=None, closed=(*ledger.closed, record)[-MAX_CLOSED:], members=members)
+    return changed(ledger, recovery=None, closed=(*older, record)[-MAX_CLOSED:], members=members)
 
 
 def parked(ledger: WorkloadLedger, *, reason: str, message: str, now_s: float) -> WorkloadLedger:

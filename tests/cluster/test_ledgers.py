@@ -17,11 +17,13 @@ from mindie_ha.demo.links import ExchangeTransport
 from mindie_ha.kit.logs import silent_log
 from mindie_ha.model.errors import Conflict, LedgerUnreadable
 from mindie_ha.model.faults import Cause
-from mindie_ha.model.ids import ObjectKey, node_key, service_key
+from mindie_ha.model.ids import ObjectKey, PodUID, node_key, service_key
 from mindie_ha.model.ledgers import Isolation, NodeLedger, ServiceLedger, WorkloadLedger
-from mindie_ha.model.recoveries import Intent, IntentKind, Phase, Recovery
+from mindie_ha.model.pods import Pod
+from mindie_ha.model.recoveries import Intent, IntentKind, Outcome, Phase, Recovery
 from mindie_ha.model.settings import ClusterSettings
 from mindie_ha.model.workloads import Workload
+from mindie_ha.policy import records
 from tests.cluster import facts
 from tests.cluster.conftest import Cluster, settle
 from tests.cluster.facts import Told, make_store
@@ -295,3 +297,40 @@ def test_the_same_ledger_is_the_same_bytes() -> None:
     one = ServiceLedger(namespace="m", job_id="j", ids={"b": 1, "a": 2})
     other = ServiceLedger(namespace="m", job_id="j", ids={"a": 2, "b": 1})
     assert documents.encode(one, limit=1000) == documents.encode(other, limit=1000)
+
+
+def test_the_memory_of_a_job_of_400_pods_fits_after_six_recoveries_of_ten_attempts() -> None:
+    intent = Intent(kind=IntentKind.FAULT, cause=Cause.CHIP_UNHEALTHY, at_s=1.0, summary="x")
+    ledger = WorkloadLedger(workload="AscendJob/mindie/big", workload_uid="u" * 36)
+    for epoch in range(6):
+        recovery = records.opened(epoch=epoch, intent=intent, rung="job", now_s=1.0)
+        for attempt in range(10):
+            pods = [_pod_of(epoch, attempt, rank) for rank in range(400)]
+            ledger = records.tried(
+                ledger, recovery, pods=pods, not_before_s=0.0, deadline_s=None, exit_="again", now_s=2.0
+            )
+            assert ledger.recovery is not None
+            recovery = records.updated(ledger.recovery, replacements=records.replacements_of(pods))
+            ledger = ledger.model_copy(update={"recovery": recovery})
+        assert documents.encode(ledger, limit=documents.MAX_BYTES)
+        ledger = records.closed(
+            ledger,
+            recovery,
+            outcome=Outcome.RECOVERED,
+            summary="well again",
+            members=records.members_of(pods),
+            now_s=3.0,
+        )
+        assert documents.encode(ledger, limit=documents.MAX_BYTES)
+    assert [len(one.targets) for one in ledger.closed] == [0, 0, 0, 0, 256]
+
+
+def _pod_of(epoch: int, attempt: int, rank: int) -> Pod:
+    return Pod(
+        ObjectKey("mindie", f"a-job-with-a-long-name-worker-{rank}"),
+        PodUID(f"00000000-0000-4000-8000-{epoch:04}{attempt:04}{rank:04}"),
+        "u" * 36,
+        node=f"a-node-with-a-long-name-{rank}",
+        rank=rank,
+        devices=tuple(f"Ascend910-{card}" for card in range(8)),
+    )
