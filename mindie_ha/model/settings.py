@@ -80,12 +80,10 @@ class FaultSettings(Section):
     mark_code: str = Field(
         "020001001", min_length=9, max_length=9, description="public-fault: a code that ClusterD separates"
     )
-    manual_after: int = Field(
-        3,
-        ge=1,
-        description="isolated more often than this within manual_window_s: until a person releases it",
+    manual_threshold: int = Field(
+        3, ge=1, description="the isolation that makes so many within manual_window_s lasts until released"
     )
-    manual_window_s: float = Field(86_400.0, gt=0, description="the window of manual_after")
+    manual_window_s: float = Field(86_400.0, gt=0, description="the window of manual_threshold")
     report_stale_s: float = Field(600.0, gt=0, description="a device report older than this is no report")
     resetting_s: float = Field(600.0, gt=0, description="a card in reset for longer than this is faulty")
     source: FaultFeed = Field(

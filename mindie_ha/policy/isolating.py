@@ -190,7 +190,7 @@ def repeated(ledger: NodeLedger, *, settings: FaultSettings, now_s: float) -> tu
             if past.device == device and past.counted and now_s - past.at_s < settings.manual_window_s
         ]
         standing = find(ledger, entry_id(REASON_REPEATED, device))
-        if len(recent) <= settings.manual_after or standing is not None:
+        if len(recent) < settings.manual_threshold or standing is not None:
             continue
         codes = dict.fromkeys(code for past in recent for code in past.codes)
         found.append(

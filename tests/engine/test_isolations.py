@@ -180,7 +180,7 @@ async def test_nodes_and_entries_that_are_not_there_are_named() -> None:
 
 
 async def test_a_node_that_fails_again_and_again_stays_isolated_until_released() -> None:
-    settings = quick().model_copy(update={"faults": FaultSettings(manual_after=1, release_after_s=5.0)})
+    settings = quick().model_copy(update={"faults": FaultSettings(manual_threshold=2, release_after_s=5.0)})
     async with cluster(settings=settings, nodes=8) as c:
         victim = await fail_under(c, closed=1)
         await c.until(lambda: not entries(c, victim), "released")

@@ -65,11 +65,11 @@ def person(*, for_s: float | None = None, device: str = "", text: str = "fan", w
 @pytest.mark.parametrize(
     ("ledger", "manual"),
     [
-        pytest.param(failed(3), False, id="three-times-is-not-more-than-three"),
-        pytest.param(failed(4), True, id="four-times"),
-        pytest.param(failed(4, every_s=28_800.0), False, id="the-first-is-out-of-the-window"),
+        pytest.param(failed(2), False, id="twice"),
+        pytest.param(failed(3), True, id="three-times"),
+        pytest.param(failed(3, every_s=43_200.0), False, id="the-first-is-out-of-the-window"),
         pytest.param(
-            isolating.discounted(failed(4), f"ChipUnhealthy:{CARD}", by="recovery:ns/p0#2"),
+            isolating.discounted(failed(3), f"ChipUnhealthy:{CARD}", by="recovery:ns/p0#2"),
             False,
             id="one-was-the-programs-fault",
         ),
@@ -198,7 +198,7 @@ def test_what_a_person_asks_is_checked(wrong: dict[str, object]) -> None:
 
 
 def test_the_settings_name_the_rule() -> None:
-    assert (FaultSettings().manual_after, FaultSettings().manual_window_s) == (3, 86_400.0)
+    assert (FaultSettings().manual_threshold, FaultSettings().manual_window_s) == (3, 86_400.0)
 
 
 BY_FAULT = Settings(faults=FaultSettings(chip_isolation=ChipIsolation.PUBLIC_FAULT))
@@ -269,7 +269,7 @@ def test_case_051_only_faults_under_a_running_workload_count() -> None:
     idle = plan_node(  # a card that fails while nobody uses it: nobody asks for its isolation
         NodeView(node=Node("n0", uid="u"), report=DeviceReport("n0", frozenset({CARD})), ledger=once),
         wanted=frozenset(),
-        settings=Settings(faults=FaultSettings(manual_after=1)),
+        settings=Settings(faults=FaultSettings(manual_threshold=2)),
         now_s=NOW_S,
     )
     assert (idle.changed, len(once.past)) == (False, 1)
