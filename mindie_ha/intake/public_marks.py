@@ -58,11 +58,8 @@ def _known(text: str | None) -> list[tuple[int, Reported]]:
     except InputError:
         return []
     listed = body.get("faults")
-    found = []
-    for item in listed if isinstance(listed, list) else ():
-        if isinstance(item, dict) and (number := _number(item)) is not None:
-            found.append((number, item))
-    return found
+    items = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    return [(number, item) for item in items if (number := _number(item)) is not None]
 
 
 def _number(item: Mapping[str, object]) -> int | None:
