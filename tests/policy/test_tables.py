@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from mindie_ha.model.faults import Cause
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ranktables import PdRole
+from mindie_ha.model.recoveries import Intent, IntentKind, Phase, Recovery
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.workloads import RingsConfig, Role
+from mindie_ha.policy.drafts import is_stopped
 from mindie_ha.policy.planner import plan
+from mindie_ha.policy.rungs.gates import BACKING_OFF, HELD_BY_BRAKE
 from tests.policy.worlds import NAMESPACE, World, service
 
 
@@ -206,3 +212,30 @@ def test_a_table_that_does_not_come_names_its_probable_cause() -> None:
     assert job.ledger.recovery is not None
     assert job.ledger.recovery.condition == "WaitingForTable"
     assert any("pod p0-0 has no device annotation" in one.sentence for one in world.decisions)
+
+
+@pytest.mark.parametrize(
+    ("changes", "stopped"),
+    [
+        pytest.param({"phase": Phase.ISOLATE}, False, id="isolating-for-the-first-time"),
+        pytest.param({"phase": Phase.ISOLATE, "attempts": {"job": 2}}, True, id="isolating-again"),
+        pytest.param({"phase": Phase.BACKOFF, "condition": HELD_BY_BRAKE}, False, id="held-by-the-brake"),
+        pytest.param(
+            {"phase": Phase.BACKOFF, "condition": HELD_BY_BRAKE, "attempts": {"job": 2}}, True,
+            id="held-after-a-first-deletion",
+        ),
+        pytest.param({"phase": Phase.BACKOFF, "condition": BACKING_OFF}, True, id="withdrawn-with-grace"),
+        pytest.param({"phase": Phase.STOP}, True, id="stopping"),
+        pytest.param({"phase": Phase.TABLE}, True, id="its-table-is-not-complete"),
+        pytest.param({"phase": Phase.SETTLE}, False, id="serving-again"),
+    ],
+)  # fmt: skip
+def test_an_instance_leaves_the_table_when_its_pods_are_being_taken_away(
+    changes: dict[str, object], stopped: bool
+) -> None:
+    intent = Intent(kind=IntentKind.FAULT, cause=Cause.NODE_NOT_READY, at_s=1.0, summary="n0 is NotReady")
+    recovery = Recovery(
+        epoch=1, intent=intent, rung="job", phase=Phase.ISOLATE, phase_since_s=1.0, opened_at_s=1.0,
+        attempts={"job": 1},
+    )  # fmt: skip
+    assert is_stopped(recovery.model_copy(update=changes)) is stopped
