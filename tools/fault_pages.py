@@ -19,6 +19,7 @@ TITLES = {
     Family.NODE: "Boards (NodeD)",
     Family.POD_LABEL: "Pod label `fault-type`",
     Family.POD_STATUS: "Pod annotation `huawei.com/pod-status`",
+    Family.RELATION: "Network fault with its trigger",
     Family.NODE_MARK: "Node annotation `NodeHealthyStatus`",
 }
 INTRODUCTION = """# Faults
@@ -32,7 +33,7 @@ it.
 | Effect | What happens to what runs there |
 |---|---|
 | record | nothing; the fault is shown |
-| by subHealthyStrategy | label `graceExit` or `forceExit`: recovery; `ignore`, `hotSwitch`, none: recorded |
+| by subHealthyStrategy | by the job's label, see *Sub-health* |
 | recover when listed | recovery if the writer itself lists the card or node as unhealthy, else recorded |
 | recover after its window | recovery when the silence window ends with the fault still there |
 | recover at once | recovery, unless the job's own annotation silences it |
@@ -60,12 +61,47 @@ RULES = """
 * **No board report is a good report**: NodeD deletes its ConfigMap when the board is well.
 * **Levels of codes.** The writer's level for the code; else its level for the object; else the table
   (shipped, or `mindx-dl-fault-config` and `mindx-dl-node-fault-config`). A bad custom table keeps the last
-  good one. Of a code in two groups the worse level counts. A custom table counts for the reports that
-  follow it.
+  good one. Of a code in two groups the worse level counts. A changed
+  table judges the reports that stand anew, at once.
 * **A listed card without a cause** acts. So does one whose codes are all harmless: its writer knows more
   than it says.
 * **Cards in reset** (`-Recovering`) are no fault until `faults.resetting_s`.
 * **Conditions other than Ready, taints, cordons** are no faults.
+* **One cause, shown twice** (a card in the device report and in a public fault, a lost node and its cards,
+  NodeD and the annotation) is one recovery and one payment. The more certain fault names it: card, public
+  fault, node gone, NotReady, board, switch, annotation, correlated faults, then what merely stopped; those
+  of the same place are listed as evidence (`also NodeNotReady`). Hardware beside a failed program pays no
+  retry.
+* **Two cards.** The same code on two or more cards of one job within 30 s is the program's fault: it counts
+  towards no manual isolation and pays no retry. The cards are isolated only by levels that are about the
+  card itself: `FreeRestartNPU`, `RestartNPU`, `PreSeparateNPU`, `SeparateNPU`, `ManuallySeparateNPU`.
+* **Links alone never delete**, whatever their level and the job's strategy.
+* **A flapping node**: NotReady that ends within `faults.node_not_ready_s` deletes nothing. Three losses, each
+  less than 10 min after the one before, give one Event `NodeFlaps` for the whole streak.
+* **An unreported node** is told in `status`, in `/v1/services` (notice `NodeUnreported` of each workload on
+  it) and in `/v1/nodes`.
+
+## Sub-health
+
+Label `subHealthyStrategy` of the job:
+
+| Value | What happens |
+|---|---|
+| absent, `ignore` | recorded |
+| `forceExit` | recovery; the card or node is kept free until it is well |
+| `graceExit` | recovery; training jobs: recorded, `GracefulExit` is not written yet (Event) |
+| `hotSwitch` | as `ignore`, with Event `HotSwitchNotServed` |
+| anything else | as `ignore`, with Event `SubHealthStrategyUnknown` |
+
+## Relation rules
+
+A link fault together with a trigger, on any cards of the same job, gives the link's card (or the switch's
+node) `Separate` or `SubHealth`. The rules are ClusterD's: `relationFaultCustomization.json` and
+`faultDuration.json`, shipped here and replaced by keys of these names in
+`kube-system/mindx-dl-fault-config`. A link fault waits 300 s for its trigger. Over without one: a switch
+makes its node sub-healthy, a card's link is forgotten; in an A3 job (annotation `sp-block`) a CQE error
+(`8C1F8608`, `4C1F8608`) in that time separates the node, and serves for nothing else. Pods that were created
+after the faults met are not hit. The place itself is not tainted: the scheduler reads the link list.
 
 ## Silence windows
 
@@ -96,10 +132,6 @@ NOT_JUDGED = {
     "V78": "ranks of a training job by code: belongs to the process layer",
     "V79": "ranks of a job on a node without object: our pods are hit by `NodeGone` instead (no rank list)",
     "V80": "health of a job in fault messages, not input: see `mindie_ha/model/health.py`",
-    "V83": "relation rules are not evaluated by us yet; ClusterD's label `fault-type` is read",
-    "V84": "relation rules, as V83",
-    "V85": "relation rules, as V83",
-    "V86": "relation rules, as V83",
     "V92": "health of a card in fault queries, not input: see `mindie_ha/model/health.py`",
     "V93": "health of a node in fault queries, not input: see `mindie_ha/model/health.py`",
 }

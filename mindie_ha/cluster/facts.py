@@ -18,6 +18,7 @@ from mindie_ha.model.ids import ObjectKey, ScopeKey, ScopeKind
 from mindie_ha.model.nodes import Node
 from mindie_ha.model.pods import Pod, PodPhase
 from mindie_ha.model.workloads import PodGroup, Workload
+from mindie_ha.policy import flaps
 
 
 class Facts:
@@ -71,6 +72,7 @@ class Facts:
         same = old is not None and old.uid == item.metadata.uid
         since_s = old.not_ready_since_s if same and old is not None else None
         node = convert.node(item, not_ready_since_s=now_s if since_s is None else since_s)
+        node = replace(node, losses=flaps.counted(old, node, now_s=now_s))
         self.nodes[name] = node
         self._note_serial(old, node)
         lost_s = node.not_ready_since_s or now_s

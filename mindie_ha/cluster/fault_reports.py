@@ -49,6 +49,8 @@ class News:
 
 NOTHING = News()
 EntryT = TypeVar("EntryT")
+_CONFIGS = (Family.CHIP_CONFIG, Family.NODE_CONFIG)
+_SHARDS = (Family.CLUSTER_INFO, Family.CLUSTER_TROUBLES)
 
 
 class FaultReports:
@@ -67,17 +69,26 @@ class FaultReports:
         self._boards: dict[str, NodeTrouble] = {}
         self._device_shards: dict[ObjectKey, Mapping[str, DeviceInfo]] = {}
         self._switch_shards: dict[ObjectKey, Mapping[str, NodeTrouble | None]] = {}
+        self._kept: dict[ObjectKey, tuple[SlimConfigMap, Family]] = {}  # readable reports that tell of faults
+        self._refusals = 0
 
     def put(self, item: SlimConfigMap, family: Family, *, now_s: float) -> News:
         """A ConfigMap of one of the fault families as it is now."""
+        if family in _CONFIGS:
+            return self._put_config(item, item.data, now_s)
+        refusals = self._refusals
+        news = self._judge(item, family, now_s)
+        if self._refusals == refusals:
+            self._keep(item, family)
+        return news
+
+    def _judge(self, item: SlimConfigMap, family: Family, now_s: float) -> News:
         name = item.key.name
         match family:
             case Family.DEVICE_INFO:
                 return self._put_device_info(name.removeprefix(DEVICE_INFO_PREFIX), item, now_s)
             case Family.NODE_INFO:
                 return self._put_node_info(name.removeprefix(NODE_INFO_PREFIX), item, now_s)
-            case Family.CHIP_CONFIG | Family.NODE_CONFIG:
-                return self._put_config(item, item.data)
             case Family.CLUSTER_INFO | Family.CLUSTER_TROUBLES:
                 return self._put_fused(item, item.data.get(name, ""), now_s)
             case _:
@@ -86,13 +97,14 @@ class FaultReports:
     def drop(self, item: SlimConfigMap, family: Family, *, now_s: float) -> News:
         """A ConfigMap of one of the fault families was deleted."""
         name = item.key.name
+        self._kept.pop(item.key, None)
         match family:
             case Family.DEVICE_INFO:
                 return self._drop_device_info(name.removeprefix(DEVICE_INFO_PREFIX))
             case Family.NODE_INFO:
                 return self._drop_node_info(name.removeprefix(NODE_INFO_PREFIX))
             case Family.CHIP_CONFIG | Family.NODE_CONFIG:
-                return self._put_config(item, {})
+                return self._put_config(item, {}, now_s)
             case Family.CLUSTER_INFO | Family.CLUSTER_TROUBLES:
                 return self._put_fused(item, "", now_s)
             case _:
@@ -202,8 +214,9 @@ class FaultReports:
 
     # -- level tables --------------------------------------------------------------------------------
 
-    def _put_config(self, item: SlimConfigMap, data: Mapping[str, str]) -> News:
-        """A cluster's own tables; they count for the reports that come from now on."""
+    def _put_config(self, item: SlimConfigMap, data: Mapping[str, str], now_s: float) -> News:
+        """A cluster's own tables; the reports that told of faults are judged anew by them."""
+        before = self._custom
         chip = item.key.name == fault_configs.CHIP_CONFIG
         read = fault_configs.chip_config if chip else fault_configs.node_config
         self._custom = read(data, last=self._custom)
@@ -211,7 +224,27 @@ class FaultReports:
             self._complain("fault-config", item.key, error)
         if self._custom.findings and not self._custom.refused:
             self._problem(item.key, "; ".join(self._custom.findings[:3]))
-        return NOTHING
+        if (before.tables, before.relations) == (self._custom.tables, self._custom.relations):
+            return NOTHING
+        return self._judge_again(now_s)
+
+    def _judge_again(self, now_s: float) -> News:
+        """Where nobody reported a fault no table matters. A change of relation rules concerns all faults."""
+        found = [self._judge(item, family, now_s) for item, family in tuple(self._kept.values())]
+        nodes = frozenset().union(*(news.nodes for news in found))
+        return News(nodes | self.nodes_with_faults(), any(news.urgent for news in found))
+
+    def nodes_with_faults(self) -> frozenset[str]:
+        """The nodes on which a card, a switch or a board is said to be bad."""
+        cards = (node for node, info in self._devices.items() if info.faults)
+        return frozenset(cards).union(self._separations, self._switches, self._boards)
+
+    def _keep(self, item: SlimConfigMap, family: Family) -> None:
+        node = item.key.name.removeprefix(DEVICE_INFO_PREFIX).removeprefix(NODE_INFO_PREFIX)
+        if family in _SHARDS or self.card_faults(node) or self.troubles(node):
+            self._kept[item.key] = (item, family)
+        else:
+            self._kept.pop(item.key, None)
 
     # -- ClusterD ------------------------------------------------------------------------------------
 
@@ -310,6 +343,7 @@ class FaultReports:
             self._problem(key, "; ".join(entries.findings[:3]))
 
     def _complain(self, source: str, key: ObjectKey, error: InputError) -> None:
+        self._refusals += 1
         self._refused(source)
         self._problem(key, str(error))
 

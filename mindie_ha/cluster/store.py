@@ -357,6 +357,7 @@ class Store:
             ledger=ledger,
             settings=self._settings,
             now_s=now_s,
+            rules=self._maps.reports.customization.relations,
         )
         view = WorkloadView(
             workload=workload,
@@ -367,6 +368,7 @@ class Store:
             podgroup=group,
             rings=rings,
             faults=collected.faults,
+            remarks=collected.remarks,
             retry_times=retries.times if retries is not None else None,
             retry_times_ours=retries is None or retries.ours,
         )

@@ -13,13 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from mindie_ha.intake.correlated import correlated
 from mindie_ha.intake.device_lists import physical_name
+from mindie_ha.intake.freshness import goes_stale_at_s
 from mindie_ha.intake.members import member_faults
 from mindie_ha.intake.nodes import node_fault
 from mindie_ha.intake.pod_marks import mark_faults
 from mindie_ha.intake.pods import pod_faults
 from mindie_ha.intake.reactions import Reactions
+from mindie_ha.intake.relations import RelationRules
+from mindie_ha.intake.remarks import remarks
 from mindie_ha.intake.silences import windows
+from mindie_ha.model.decisions import Notice
 from mindie_ha.model.faults import Fault
 from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pods import Pod
@@ -31,9 +36,10 @@ from mindie_ha.policy.effects import LABEL_STRATEGY, subject_of
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """Faults of one workload, and when one that does not act yet will (wall time)."""
+    """Faults of one workload, what else is to be told of it, and when that changes by itself (wall time)."""
 
     faults: tuple[Fault, ...] = ()
+    remarks: tuple[Notice, ...] = ()
     wake_at_s: float | None = None
 
 
@@ -47,22 +53,35 @@ def collect(
     settings: Settings,
     now_s: float,
     annotations: Mapping[str, str] | None = None,
+    rules: RelationRules | None = None,
 ) -> Collected:
     """`device_faults` are those of `device_info.parse`, by node; `annotations` those of the PodGroup, which
-    count where the job has none of its own."""
+    count where the job has none of its own; `rules` join network faults with their triggers."""
     listed = tuple(pods)
     node_found, wake_at_s = _node_faults(listed, nodes, settings=settings, now_s=now_s)
     reactions = reactions_of(workload, annotations, settings=settings)
+    told = (*_device_faults(listed, device_faults), *_trouble_faults(listed, nodes))
+    together, changes_at_s = correlated(
+        listed, told, rules=rules or RelationRules(), annotations=workload.annotations, now_s=now_s
+    )
     judged = [
         reactions.to(fault, now_s=now_s)
         for fault in (
-            *_device_faults(listed, device_faults),
-            *_trouble_faults(listed, nodes),
+            *told,
+            *together,
             *(fault for pod in listed for fault in mark_faults(pod, now_s=now_s)),
         )
     ]
-    times = [wake_at_s, *(later_s for _, later_s in judged)]
+    stale_s = settings.faults.report_stale_s
+    stales = (goes_stale_at_s(view.report, stale_s=stale_s, now_s=now_s) for view in nodes.values())
+    times = [wake_at_s, changes_at_s, *stales, *(later_s for _, later_s in judged)]
     return Collected(
+        remarks=remarks(
+            workload,
+            findings=reactions.windows.findings,
+            faults=[fault for fault, _ in judged],
+            nodes={pod.node: nodes[pod.node] for pod in listed if pod.alive and pod.node in nodes},
+        ),
         faults=(
             *(fault for fault, _ in judged),
             *node_found,

@@ -101,6 +101,12 @@ def from_list(
         unhealthy=chips | {fault.device for fault in found if fault.cause is Cause.CHIP_UNHEALTHY},
         network_unhealthy=links,
         resetting=resetting,
+        sub_healthy=frozenset(
+            fault.device
+            for fault in found
+            if fault.cause is not Cause.NETWORK_UNHEALTHY
+            and any(fact.level is Level.SUB_HEALTH for fact in fault.details)
+        ),
         updated_at_s=updated_at_s,
     )
     return DeviceInfo(report=report, faults=tuple(sorted(found, key=_acting_first)))

@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from mindie_ha.intake import code_tables, rules
+from mindie_ha.intake import code_tables, relations, rules
 from mindie_ha.intake.code_tables import CodeTables
+from mindie_ha.intake.relations import RelationRules
 from mindie_ha.intake.rules import Rules
 from mindie_ha.model.errors import InputError
 
@@ -25,6 +26,8 @@ NODE_NAMESPACE = "mindx-dl"
 KEY_CHIP = "faultCode.json"
 KEY_SWITCH = "SwitchFaultCode.json"
 KEY_RULES = "faultCustomization.json"
+KEY_RELATIONS = "relationFaultCustomization.json"  # ours: in ClusterD they are files of its image
+KEY_LIFETIMES = "faultDuration.json"
 KEY_NODE = "NodeDConfiguration.json"
 
 TableT = TypeVar("TableT")
@@ -36,6 +39,7 @@ class Customization:
 
     tables: CodeTables
     rules: Rules
+    relations: RelationRules
     refused: tuple[InputError, ...] = ()
     findings: tuple[str, ...] = ()
 
@@ -43,7 +47,8 @@ class Customization:
 def shipped() -> Customization:
     """Nothing is changed."""
     tables = code_tables.defaults()
-    return Customization(tables, rules.parse(code_tables.default_rules(), where="chip_rules.json"))
+    frequent = rules.parse(code_tables.default_rules(), where="chip_rules.json")
+    return Customization(tables, frequent, relations.shipped())
 
 
 def chip_config(data: Mapping[str, str], *, last: Customization) -> Customization:
@@ -64,13 +69,15 @@ def chip_config(data: Mapping[str, str], *, last: Customization) -> Customizatio
     chip = read(KEY_CHIP, _chip, default=base.tables.chip, kept=last.tables.chip)
     switch = read(KEY_SWITCH, _switch, default=base.tables.switch, kept=last.tables.switch)
     found = read(KEY_RULES, _rules, default=base.rules, kept=last.rules)
+    joined = _relations(data, base=base.relations, kept=last.relations, refused=refused)
     tables = CodeTables(chip=chip, switch=switch, node=last.tables.node)
     findings = (
         *(chip.findings if KEY_CHIP in data else ()),
         *(switch.findings if KEY_SWITCH in data else ()),
         *(found.findings if KEY_RULES in data else ()),
+        *(joined.findings if KEY_RELATIONS in data or KEY_LIFETIMES in data else ()),
     )
-    return Customization(tables, found, tuple(refused), findings)
+    return Customization(tables, found, joined, tuple(refused), findings)
 
 
 def node_config(data: Mapping[str, str], *, last: Customization) -> Customization:
@@ -82,8 +89,26 @@ def node_config(data: Mapping[str, str], *, last: Customization) -> Customizatio
         try:
             node = code_tables.parse_node(data[KEY_NODE], where=where)
         except InputError as error:
-            return Customization(tables, last.rules, (error,))
-    return Customization(CodeTables(tables.chip, tables.switch, node), last.rules, refused)
+            return Customization(tables, last.rules, last.relations, (error,))
+    return Customization(CodeTables(tables.chip, tables.switch, node), last.rules, last.relations, refused)
+
+
+def _relations(
+    data: Mapping[str, str], *, base: RelationRules, kept: RelationRules, refused: list[InputError]
+) -> RelationRules:
+    """Both files of the relation rules; where only one is given the other is the shipped one."""
+    if KEY_RELATIONS not in data and KEY_LIFETIMES not in data:
+        return base
+    rule_text, lifetime_text = relations.shipped_texts()
+    try:
+        return relations.parse(
+            data.get(KEY_RELATIONS, rule_text),
+            data.get(KEY_LIFETIMES, lifetime_text),
+            where=f"{CHIP_NAMESPACE}/{CHIP_CONFIG}[{KEY_RELATIONS}]",
+        )
+    except InputError as error:
+        refused.append(error)
+        return kept
 
 
 def _chip(text: str, where: str) -> code_tables.ChipCodes:

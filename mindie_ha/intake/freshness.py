@@ -23,3 +23,11 @@ def unreported(report: DeviceReport | None, *, stale_s: float, now_s: float) -> 
         return f"no valid report was ever seen: {report.stale_reason or 'unknown reason'}"
     age = f"the last valid report is {now_s - newest_s:.0f} s old"
     return f"{age}; newer ones are refused: {report.stale_reason}" if report.stale_reason else age
+
+
+def goes_stale_at_s(report: DeviceReport | None, *, stale_s: float, now_s: float) -> float | None:
+    """When a report that counts now will not count any more, unless a newer one comes."""
+    if report is None:
+        return None
+    at_s = max(report.updated_at_s, report.advanced_at_s) + stale_s
+    return at_s + 0.001 if at_s >= now_s else None

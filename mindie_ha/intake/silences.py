@@ -30,7 +30,15 @@ _FULL_WIDTH = {0xFF0C: ",", 0xFF1A: ":"}
 
 # Split at commas, but not at those inside the brackets of a switch code.
 _ITEM = re.compile(r"(?:\[[^\[\]]*\]|[^,\[])+|\[")
-_NEVER = (Family.PUBLIC, Family.NETWORK, Family.POD_LABEL, Family.POD_STATUS, Family.NODE_MARK, Family.NODE)
+_NEVER = (
+    Family.PUBLIC,
+    Family.NETWORK,
+    Family.POD_LABEL,
+    Family.POD_STATUS,
+    Family.NODE_MARK,
+    Family.NODE,
+    Family.RELATION,
+)
 
 
 @dataclass(frozen=True, slots=True)

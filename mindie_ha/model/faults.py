@@ -20,6 +20,7 @@ class FaultSource(StrEnum):
     POD_MARK = "pod-mark"  # label fault-type
     POD_STATUS = "pod-status"  # annotation huawei.com/pod-status
     PUBLIC = "public"
+    RELATION = "relation"  # a network fault and its trigger, put together by us
     MEMBER = "member"  # a member vanished or was replaced without us
 
 
@@ -35,6 +36,7 @@ class Cause(StrEnum):
     SWITCH_UNHEALTHY = "SwitchUnhealthy"
     NODE_HARDWARE = "NodeHardware"  # NodeD: CPU, memory, fans, …
     NODE_MARKED = "NodeMarked"  # annotation NodeHealthyStatus
+    CORRELATED = "CorrelatedFaults"  # a network fault and what it did to a process
     NODE_NOT_READY = "NodeNotReady"
     NODE_GONE = "NodeGone"
     POD_FAILED = "PodFailed"

@@ -27,6 +27,7 @@ class Family(StrEnum):
     NODE = "node"  # NodeD: board, CPU, memory, fans, …
     POD_LABEL = "pod-label"  # label `fault-type`
     POD_STATUS = "pod-status"  # annotation `huawei.com/pod-status`
+    RELATION = "relation"  # a network fault together with its trigger
     NODE_MARK = "node-mark"  # annotation `NodeHealthyStatus`
 
 

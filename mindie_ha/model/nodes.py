@@ -19,6 +19,15 @@ class Taint:
 
 
 @dataclass(frozen=True, slots=True)
+class Losses:
+    """How often a node stopped being Ready in one streak of losses. Wall time in seconds."""
+
+    count: int = 0
+    since_s: float = 0.0
+    last_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """A Node object. `exists` is False for a node that pods or reports name but the API does not have."""
 
@@ -34,6 +43,7 @@ class Node:
     capacity_npu: int = 0
     healthy_status: str = ""  # annotation NodeHealthyStatus; sticky until a person removes it
     serial: str = ""  # annotation product-serial-number
+    losses: Losses = Losses()
     resource_version: str = ""
 
 
@@ -48,6 +58,7 @@ class DeviceReport:
     unhealthy: frozenset[str] = frozenset()
     network_unhealthy: frozenset[str] = frozenset()
     resetting: frozenset[str] = frozenset()
+    sub_healthy: frozenset[str] = frozenset()  # cards with a code of that level
     updated_at_s: float = 0.0  # by the node's clock
     advanced_at_s: float = field(default=0.0, compare=False)  # by ours: when we saw that time move
     stale_reason: str = ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mindie_ha.model.decisions import Notice
 from mindie_ha.model.faults import Fault
 from mindie_ha.model.ids import ScopeKey
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
@@ -43,6 +44,7 @@ class WorkloadView:
     podgroup: PodGroup | None = None
     rings: RingsConfig | None = None
     faults: tuple[Fault, ...] = ()  # that hit this workload's pods or the nodes and cards under them
+    remarks: tuple[Notice, ...] = ()  # what is told of it beside its faults
     retry_times: int | None = None  # remain-retry-times[...].Times; None: no entry
     retry_times_ours: bool = True  # False: the entry that stands was written by somebody else
 

@@ -18,14 +18,14 @@ from mindie_ha.model.levels import Family, Level
 from mindie_ha.model.workloads import Role
 
 LABEL_STRATEGY = "subHealthyStrategy"
-ACTING_STRATEGIES = frozenset({"graceExit", "forceExit"})  # `ignore`, `hotSwitch`, unknown: only shown
+IGNORE, GRACE_EXIT, FORCE_EXIT, HOT_SWITCH = "ignore", "graceExit", "forceExit", "hotSwitch"
 
 
 class Effect(StrEnum):
     """What a level does to a workload that is hit."""
 
     RECORD = "record"  # shown; what runs goes on
-    STRATEGY = "by subHealthyStrategy"  # graceExit and forceExit recover, everything else records
+    STRATEGY = "by subHealthyStrategy"  # see `strategy_recovers`
     LISTED = "recover when listed"  # only if the writer lists the card or node as unhealthy
     WINDOW = "recover after its window"  # silent at first, by default
     ACT = "recover at once"  # unless the job's own annotation silences it
@@ -139,6 +139,11 @@ _POD_LABEL: dict[Level, Row] = {
     Level.SOFTWARE: _all(Effect.RECORD, Placement.OPEN, "the process layer answers it"),
     Level.RETRY: _all(Effect.RECORD, Placement.OPEN, "the process retries the step"),
 }
+_RELATION: dict[Level, Row] = {
+    Level.UNKNOWN: _all(Effect.RECORD, Placement.OPEN, "a strategy that nobody defines"),
+    Level.SUB_HEALTH: _all(Effect.STRATEGY, Placement.OPEN, "correlated faults"),
+    Level.SEPARATE: _all(Effect.ACT, Placement.OPEN, "correlated faults; the link has a fault of its own"),
+}
 _POD_STATUS: dict[Level, Row] = {
     Level.UNKNOWN: _all(
         Effect.RECORD,
@@ -158,6 +163,7 @@ EFFECTS: dict[Family, dict[Level, Row]] = {
     Family.NODE: _NODE,
     Family.POD_LABEL: _POD_LABEL,
     Family.POD_STATUS: _POD_STATUS,
+    Family.RELATION: _RELATION,
     Family.NODE_MARK: _NODE_MARK,
 }
 
@@ -179,6 +185,10 @@ def subject_of(role: Role) -> Subject:
             return Subject.MS
 
 
-def strategy_recovers(strategy: str) -> bool:
-    """Whether a sub-health strategy asks for a recovery (`hotSwitch` acts as `ignore`)."""
-    return strategy in ACTING_STRATEGIES
+def strategy_recovers(strategy: str, subject: Subject) -> bool:
+    """Whether a sub-health strategy asks for a recovery.
+
+    `hotSwitch` acts as `ignore`. `graceExit` means that a training process is first told to save its state;
+    as long as we do not tell it, a job that merely runs slowly is not killed. Others have no state to save.
+    """
+    return strategy == FORCE_EXIT or (strategy == GRACE_EXIT and subject is not Subject.TRAINING)

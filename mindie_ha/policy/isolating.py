@@ -190,7 +190,8 @@ def repeated(ledger: NodeLedger, *, settings: FaultSettings, now_s: float) -> tu
             if past.device == device and past.counted and now_s - past.at_s < settings.manual_window_s
         ]
         standing = find(ledger, entry_id(REASON_REPEATED, device))
-        if len(recent) < settings.manual_threshold or standing is not None:
+        times = len({past.by for past in recent})  # one recovery may have asked for a card twice
+        if times < settings.manual_threshold or standing is not None:
             continue
         codes = dict.fromkeys(code for past in recent for code in past.codes)
         found.append(
@@ -203,7 +204,7 @@ def repeated(ledger: NodeLedger, *, settings: FaultSettings, now_s: float) -> tu
                 until="released",
                 since_s=now_s,
                 undo=release_command(ledger.node, device),
-                text=f"isolated {len(recent)} times within {settings.manual_window_s / 3600:g} h",
+                text=f"isolated {times} times within {settings.manual_window_s / 3600:g} h",
                 counted=False,
                 means=means_for(device, settings),
             )

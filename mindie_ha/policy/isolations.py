@@ -15,12 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mindie_ha.model.decisions import NodeDecision, Notice
-from mindie_ha.model.faults import Cause
+from mindie_ha.model.faults import Cause, Fault
 from mindie_ha.model.ledgers import Isolation, NodeLedger
+from mindie_ha.model.levels import Level
 from mindie_ha.model.nodes import TAINT_ISOLATED
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import NodeView
-from mindie_ha.policy import isolating
+from mindie_ha.policy import flaps, isolating
 
 
 def undo_of(node: str) -> str:
@@ -54,6 +55,7 @@ def plan_node(view: NodeView, *, wanted: frozenset[str], settings: Settings, now
     tainted = is_tainted(view)
     ledger = view.ledger or NodeLedger(node=name, node_uid=view.node.uid)
     rule = isolating.repeated(ledger, settings=settings.faults, now_s=now_s)
+    flapping = flaps.notices(view.node, now_s=now_s)
     if view.ledger_error or not (ledger.isolations or rule):
         return NodeDecision(
             node=name,
@@ -61,7 +63,7 @@ def plan_node(view: NodeView, *, wanted: frozenset[str], settings: Settings, now
             tainted=tainted,
             changed=False,
             sentence=f"{name} carries our taint without a record" if tainted else "",
-            notices=_unexplained(view) if tainted else (),
+            notices=(*flapping, *(_unexplained(view) if tainted else ())),
         )
     reborn = bool(ledger.node_uid) and view.node.exists and ledger.node_uid != view.node.uid
     kept = [
@@ -76,7 +78,7 @@ def plan_node(view: NodeView, *, wanted: frozenset[str], settings: Settings, now
     kept = list(after.isolations)
     active = [isolation for isolation in kept if isolation.in_force]
     must_be_tainted = view.node.exists and any(isolation.taints for isolation in active)
-    notices = (*_overruled(ledger, after), *_told(ledger, after))
+    notices = (*flapping, *_overruled(ledger, after), *_told(ledger, after))
     return NodeDecision(
         node=name,
         ledger=after,
@@ -149,11 +151,18 @@ def _is_healed(isolation: Isolation, view: NodeView) -> bool:
     if isolation.until in ("released", "time"):
         return False
     if not isolation.device:
-        troubled = any(fault.cause == isolation.reason and fault.acts for fault in view.troubles)
+        troubled = any(fault.cause == isolation.reason and _is_bad(fault) for fault in view.troubles)
         return view.node.exists and view.node.ready and not troubled
     if isolation.reason == Cause.PUBLIC_FAULT:
         return isolation.device not in view.publicly_bad
+    if isolation.reason == Cause.CHIP_FAULT_LISTED and view.report is not None:
+        return is_well(view, isolation.device) and isolation.device not in view.report.sub_healthy
     return is_well(view, isolation.device)
+
+
+def _is_bad(fault: Fault) -> bool:
+    """Whether a fault of a node as a whole still asks to keep work off; sub-health does."""
+    return fault.acts or any(fact.level is Level.SUB_HEALTH for fact in fault.details)
 
 
 def _is_over(isolation: Isolation, view: NodeView, *, settings: Settings, now_s: float) -> bool:

@@ -15,6 +15,7 @@ from typing import Literal
 from mindie_ha.model.decisions import DiscountIsolation, IsolateNode
 from mindie_ha.model.faults import Cause, Fault
 from mindie_ha.model.ledgers import Isolation
+from mindie_ha.model.levels import Level
 from mindie_ha.model.recoveries import Obligation, Phase, Recovery
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import NodeView
@@ -24,6 +25,18 @@ from mindie_ha.policy.looks import Look, wants_name
 
 MARK_TAINT = "node-taint"
 _UNPLACED = (Phase.STOP, Phase.GONE, Phase.RECREATE, Phase.PLACE)
+
+
+# Levels that are about the card, also where the same code shows on several cards of one job.
+_OF_THE_CARD = frozenset(
+    {
+        Level.FREE_RESTART,
+        Level.RESTART_NPU,
+        Level.PRE_SEPARATE,
+        Level.SEPARATE,
+        Level.MANUALLY_SEPARATE,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +72,10 @@ def needs(look: Look) -> tuple[Need, ...]:
             continue
         if need.device and is_listed(node, need.device):
             continue
-        found.setdefault(need.ref, replace(need, counted=not _is_the_program(look, fault)))
+        program = _is_the_program(look, fault)
+        if program and not _asks_for_isolation(fault):
+            continue
+        found.setdefault(need.ref, replace(need, counted=not program))
     for need in _where_targets_were(look):
         found.setdefault(need.ref, need)
     return tuple(found.values())
@@ -106,6 +122,11 @@ def _is_the_program(look: Look, fault: Fault) -> bool:
     )
 
 
+def _asks_for_isolation(fault: Fault) -> bool:
+    """Whether a level says that the card itself must be kept free, whatever the program did."""
+    return any(fact.level in _OF_THE_CARD for fact in fault.details)
+
+
 def _need(fault: Fault) -> Need | None:
     match fault.cause:
         case Cause.NODE_NOT_READY:
@@ -113,6 +134,8 @@ def _need(fault: Fault) -> Need | None:
         case Cause.NODE_HARDWARE | Cause.SWITCH_UNHEALTHY | Cause.NODE_MARKED:
             return Need(fault.node, "", fault.cause, fault.codes, "healed")
         case Cause.PUBLIC_FAULT:  # perhaps nobody tells the scheduler: the taint stays until it is over
+            return Need(fault.node, fault.device, fault.cause, fault.codes, "healed")
+        case Cause.CHIP_FAULT_LISTED:  # it acts by the job's strategy; no list closes the card
             return Need(fault.node, fault.device, fault.cause, fault.codes, "healed")
         case Cause.CHIP_UNHEALTHY:
             return Need(fault.node, fault.device, fault.cause, fault.codes, "listed")

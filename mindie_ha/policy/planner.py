@@ -65,6 +65,8 @@ def decide(look: Look) -> Decision:
         decision = say(look, rule="healthy", sentence=_health(look))
     if look.claim.notice is not None:
         decision = replace(decision, notices=(*decision.notices, look.claim.notice))
+    if look.view.remarks:
+        decision = replace(decision, notices=(*decision.notices, *look.view.remarks))
     if look.view.ledger_error or look.workload.deleting or not look.claim.acts:
         return decision
     return _keep_books(look, decision)

@@ -15,6 +15,7 @@ from mindie_ha.model.ids import PodUID
 from mindie_ha.model.recoveries import Intent, IntentKind
 from mindie_ha.model.views import WorkloadView
 
+MAX_WITNESSES = 3
 NODE_LOSS = frozenset({Cause.NODE_NOT_READY, Cause.NODE_GONE})
 
 # Worst first: what is certainly broken explains what merely stopped.
@@ -29,6 +30,7 @@ _RANK = {
             Cause.NODE_HARDWARE,
             Cause.SWITCH_UNHEALTHY,
             Cause.NODE_MARKED,
+            Cause.CORRELATED,
             Cause.CHIP_RESETTING,
             Cause.CHIP_FAULT_LISTED,  # acts only by the job's sub-health strategy
             Cause.POD_EVICTED,
@@ -89,8 +91,25 @@ def intent(verdict: Verdict, *, now_s: float) -> Intent:
         pod=worst.pod,
         at_s=worst.first_seen_s or now_s,
         software=verdict.software,
-        summary=describe(worst),
+        summary="; ".join((describe(worst), *witnesses(verdict))),
     )
+
+
+def witnesses(verdict: Verdict) -> tuple[str, ...]:
+    """What else says that the place of the worst fault is bad: one cause shown twice is one recovery, named
+    by the fault that is most certain, and the others are its evidence."""
+    worst = verdict.acting[0]
+    if not worst.node:
+        return ()
+    found = dict.fromkeys(
+        f"also {fault.cause}" + (f" ({', '.join(fault.codes)})" if fault.codes else "")
+        for fault in (*verdict.acting[1:], *verdict.recorded)
+        if fault.node == worst.node
+        and (fault.device or worst.device) == (worst.device or fault.device)
+        and (fault.cause, fault.device) != (worst.cause, worst.device)
+        and fault.source not in (FaultSource.POD_STATUS, FaultSource.MEMBER)
+    )
+    return tuple(found)[:MAX_WITNESSES]
 
 
 def describe(fault: Fault) -> str:

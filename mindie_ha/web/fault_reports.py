@@ -22,7 +22,13 @@ from mindie_ha.policy.effects import Subject
 from mindie_ha.policy.isolations import is_tainted
 from mindie_ha.web.reports import Report
 
-OF_PODS = (FaultSource.POD, FaultSource.POD_MARK, FaultSource.POD_STATUS, FaultSource.MEMBER)
+OF_PODS = (
+    FaultSource.POD,
+    FaultSource.POD_MARK,
+    FaultSource.POD_STATUS,
+    FaultSource.MEMBER,
+    FaultSource.RELATION,
+)
 NameT = TypeVar("NameT")
 SLICE = 50  # nodes or services looked at before others get their turn
 ACTS, LATER, RECORDED = "acts", "later", "recorded"

@@ -264,3 +264,29 @@ async def test_one_changed_report_costs_less_than_a_millisecond() -> None:
         store.apply(change)
         costs.append(time.thread_time() - began)
     assert sorted(costs)[len(costs) // 2] < 0.001
+
+
+async def test_a_changed_table_judges_the_reports_that_stand_anew_at_once() -> None:
+    silent = {**entry("", code="80E18005"), "fault_time_and_level_map": {}}
+    told = Told()
+    store = filled(report(faults=[silent]), told=told)
+    assert [fault.acts for fault in faults(store)] == [True]
+    told.calls.clear()
+    table = {"faultCode.json": json.dumps({"NotHandleFaultCodes": ["80E18005"]})}
+    own = facts.config_map("mindx-dl-fault-config", table, namespace="kube-system", version=7)
+    assert store.apply(own) == {SERVICE, node_key("n1")}
+    assert [(fault.acts, fault.level) for fault in faults(store)] == [(False, "NotHandleFault")]
+    store.remove(own)
+    assert [fault.acts for fault in faults(store)] == [True]
+
+
+async def test_changed_relation_rules_count_at_once() -> None:
+    link = {**entry("PreSeparateNPU", code="81078603"), "fault_type": "CardNetworkUnhealthy"}
+    store = filled(report(faults=[link, entry("NotHandleFault", code="8C1F860B")]))
+    assert (Cause.CORRELATED, True) in causes(store)
+    none = {"relationFaultCustomization.json": "[]"}
+    store.apply(facts.config_map("mindx-dl-fault-config", none, namespace="kube-system", version=7))
+    assert Cause.CORRELATED not in dict(causes(store))
+    bad = {"relationFaultCustomization.json": "{"}
+    store.apply(facts.config_map("mindx-dl-fault-config", bad, namespace="kube-system", version=8))
+    assert Cause.CORRELATED not in dict(causes(store)), "a bad file keeps the last good one"

@@ -49,6 +49,7 @@ class Machine:
 
     node: Node
     bad: set[str] = field(default_factory=set)
+    faults: list[Fault] = field(default_factory=list)  # told in full
     listed: set[str] | None = field(default_factory=set)
     ledger: NodeLedger | None = None
 
@@ -207,6 +208,7 @@ class World:
                     podgroup=job.podgroup,
                     rings=job.rings,
                     faults=collected.faults,
+                    remarks=collected.remarks,
                     retry_times=job.retry_times,
                 )
             )
@@ -371,7 +373,8 @@ class World:
             job.rings = replace(job.rings, text=text, changed_at_s=self.now_s)
 
     def _device_faults(self, name: str) -> tuple[Fault, ...]:
-        return tuple(
+        told = tuple(self.machines[name].faults)
+        return told + tuple(
             Fault(
                 source=FaultSource.DEVICE,
                 cause=Cause.CHIP_UNHEALTHY,
