@@ -96,7 +96,7 @@ def remarks(service: dict[str, Any]) -> Iterator[str]:
             else:
                 yield f"{recovery['condition']}: {name}: {recovery['condition_message']}"
         untouched = workload["sentence"].startswith("observed")
-        if (untouched or workload["state"] in ("parked", "faulty")) and not workload["notices"]:
+        if (untouched or workload["state"] in ("parked", "held", "faulty")) and not workload["notices"]:
             yield f"{name}: {workload['sentence']}"
         for notice in workload["notices"]:
             yield f"{name}: {notice.removeprefix(own)}"

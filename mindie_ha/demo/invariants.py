@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from mindie_ha.demo.observations import IsolationSeen, NodeSeen, Observations, Write
+from mindie_ha.demo.observations import Injected, IsolationSeen, NodeSeen, Observations, Write
 from mindie_ha.model.ranktables import Severity
 from mindie_ha.ranktable.reading import read_global
 from mindie_ha.sim.ms.loaders import load
@@ -101,7 +101,7 @@ def stable_ids(seen: Observations) -> Iterator[str]:
 
 
 def nothing_on_broken_hardware(seen: Observations) -> Iterator[str]:
-    """A pod that came after a fault and stayed holds no faulty card and is on no lost node."""
+    """A pod that came after a fault and stayed holds no faulty card and is on no lost or broken node."""
     for fault in seen.faults:
         if not fault.node or fault.healed_s is not None:
             continue
@@ -110,8 +110,8 @@ def nothing_on_broken_hardware(seen: Observations) -> Iterator[str]:
                 continue
             if fault.device and fault.device in pod.devices:
                 yield f"{pod.key} was placed on the faulty card {fault.device} of {pod.node}"
-            elif fault.node_lost:
-                yield f"{pod.key} was placed on the lost node {pod.node}"
+            elif fault.closes_node:
+                yield f"{pod.key} was placed on {pod.node}, which is {_broken(fault)}"
 
 
 def marks_have_owners(seen: Observations) -> Iterator[str]:
@@ -208,10 +208,17 @@ def _wrong_releases(seen: Observations) -> Iterator[str]:
         for key in before.foreign - state.foreign:
             if not key.startswith(CLUSTERS_OWN):
                 yield f"the taint {key} of {state.node}, which is not ours, was removed"
-        lost = [each for each in seen.faults if each.node == state.node and each.node_lost]
-        standing = [each for each in lost if each.healed_s is None or each.healed_s > state.at_s]
+        if state.version in seen.by_person:
+            continue
+        closing = [each for each in seen.faults if each.node == state.node and each.closes_node]
+        standing = [each for each in closing if each.stands_at(state.at_s)]
         if before.tainted and not state.tainted and standing:
-            yield f"node {state.node} was released at {state.at_s:.1f} s although it is still lost"
+            still = f"although it is still {_broken(standing[0])}"
+            yield f"node {state.node} was released at {state.at_s:.1f} s {still}"
+
+
+def _broken(fault: Injected) -> str:
+    return "lost" if fault.node_lost else f"broken ({fault.kind} {fault.code})"
 
 
 __all__ = ["INVARIANTS", "Rule"]

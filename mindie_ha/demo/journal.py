@@ -36,6 +36,7 @@ Event = (
     | seen.IsolationSeen
     | seen.InstanceTableSeen
     | seen.JobSeen
+    | seen.EventSeen
 )
 Listener = Callable[[str, Event], None]  # what happened to it: "created", "running", "ready", "deleted", …
 
@@ -75,6 +76,7 @@ class Journal:
             "ConfigMap": self._config_map,
             "Node": self._node,
             "AscendJob": self._job,
+            "Event": self._event,
         }
         async with asyncio.TaskGroup() as group:
             for kind, take in kinds.items():
@@ -197,6 +199,23 @@ class Journal:
         self.observations.nodes.append(state)
         if state.tainted != (before.tainted if before is not None else False):
             self._tell("tainted" if state.tainted else "released", state)
+
+    def _event(self, change: str, obj: Object) -> None:
+        source = obj.get("source") or {}
+        if change == "DELETED" or source.get("component") != seen.OUR_AGENT:
+            return
+        about = obj.get("involvedObject") or {}
+        event = seen.EventSeen(
+            reason=obj.get("reason", ""),
+            about=about.get("kind", ""),
+            name=about.get("name", ""),
+            message=obj.get("message", ""),
+            count=int(obj.get("count") or 1),
+            warning=obj.get("type") == "Warning",
+        )
+        if obj["metadata"]["uid"] not in self.observations.events:
+            self._tell("told", event)
+        self.observations.events[obj["metadata"]["uid"]] = event
 
     # -- ConfigMaps: ledgers, tables, instance tables --------------------------------------------------
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mindie_ha.demo.episodes import Episode, episodes
+from mindie_ha.demo.expectations import Expect, ExpectedHold, ExpectedRecovery, TaintStory
 from mindie_ha.demo.invariants import INVARIANTS
 from mindie_ha.demo.observations import Observations
-from mindie_ha.demo.scenarios import Expect, ExpectedHold, ExpectedRecovery
 from mindie_ha.model.recoveries import Outcome
 
 
@@ -46,7 +46,7 @@ def judge(observations: Observations, expect: Expect) -> Verdict:
     """The verdict on what was seen."""
     seen = episodes(observations)
     rules = {
-        "the expected recoveries took place, and no others": _recoveries(seen, expect),
+        "the expected recoveries took place, and no others": _recoveries(observations, seen, expect),
         "every pod of a recovered workload was replaced": _replaced(observations, seen, expect),
         "no other pod was touched": _untouched(observations, expect),
         "the rank tables are as expected": _tables(observations, expect),
@@ -54,16 +54,22 @@ def judge(observations: Observations, expect: Expect) -> Verdict:
         "no AscendJob was given up by its operator": _failed(observations, expect),
         "software retries were paid exactly": _retries(observations, expect),
     }
-    if expect.held:
-        rules["a new instance was held back until its peer was there"] = _held(observations, expect)
-    if expect.status_said:
-        rules["the status said so"] = _said(observations, expect)
+    optional = {
+        "nothing was deleted": (expect.nothing_deleted, _nothing_deleted(observations)),
+        "a new instance was held back until its peer was there": (expect.held, _held(observations, expect)),
+        "our taints came and went as expected": (expect.taints, _taints(observations, expect)),
+        "people were told as often as expected": (expect.events, _events(observations, expect)),
+        "the status said so": (expect.status_said, _said(observations, expect)),
+        "the status showed these states": (expect.states, _states(observations, expect)),
+        "what the steps waited for came": (observations.missed, iter(observations.missed)),
+    }
+    rules |= {rule: found for rule, (asked, found) in optional.items() if asked}
     checks = [Check(rule, tuple(found)) for rule, found in rules.items()]
     checks += [Check(rule, tuple(find(observations))) for rule, find in INVARIANTS.items()]
     return Verdict(tuple(checks))
 
 
-def _recoveries(seen: tuple[Episode, ...], expect: Expect) -> Iterator[str]:
+def _recoveries(observations: Observations, seen: tuple[Episode, ...], expect: Expect) -> Iterator[str]:
     left = list(seen)
     for wanted in expect.recoveries:
         match = next((each for each in left if each.workload == wanted.workload), None)
@@ -72,6 +78,9 @@ def _recoveries(seen: tuple[Episode, ...], expect: Expect) -> Iterator[str]:
             continue
         left.remove(match)
         yield from _differences(match, wanted)
+        waited_s = match.opened_s - observations.first_fault_s()
+        if waited_s < wanted.after_s:
+            yield f"{match.workload}: opened {waited_s:.1f} s after the first fault, not {wanted.after_s:g} s"
     for each in left:
         yield f"{each.workload}: unexpected recovery #{each.epoch} ({each.cause}: {each.summary})"
 
@@ -182,4 +191,52 @@ def _said(observations: Observations, expect: Expect) -> Iterator[str]:
             yield f"the status never said {wanted!r}"
 
 
-__all__ = ["Check", "Verdict", "judge"]
+def _states(observations: Observations, expect: Expect) -> Iterator[str]:
+    for workload, wanted in expect.states.items():
+        shown = observations.states.get(workload, set())
+        for state in wanted:
+            if state not in shown:
+                instead = ", ".join(sorted(shown)) or "nothing"
+                yield f"the status never showed {workload} {state}, but {instead}"
+
+
+def _nothing_deleted(observations: Observations) -> Iterator[str]:
+    fault_s = observations.first_fault_s()
+    for write in observations.writes:
+        if write.ours and write.verb.startswith("delete") and write.resource == "pods":
+            yield f"we asked to delete {write.name} at {write.at_s:.1f} s, {write.code}"
+    for pod in observations.pods.values():
+        if pod.here_at(fault_s) and pod.deleted_s is not None:
+            yield f"{pod.key} ({pod.uid}) was deleted at {pod.deleted_s:.1f} s"
+
+
+def _taints(observations: Observations, expect: Expect) -> Iterator[str]:
+    for wanted in expect.taints:
+        node = observations.node_was_under(wanted.was_under)
+        if not node:
+            yield f"{wanted.was_under} was on no node at the first fault"
+        elif (found := taint_story(observations, node)) is not wanted.story:
+            yield f"our taint on {node}: {found}, expected {wanted.story}"
+
+
+def taint_story(observations: Observations, node: str) -> TaintStory:
+    """What became of our taint on a node from the first fault on."""
+    history = observations.taint_history(node)
+    if not any(each.tainted for each in history):
+        return TaintStory.NEVER
+    if history[-1].tainted:
+        return TaintStory.STANDING
+    last_set = max(index for index, each in enumerate(history) if each.tainted)
+    by_person = history[last_set + 1].version in observations.by_person
+    return TaintStory.OVERRULED if by_person else TaintStory.RELEASED
+
+
+def _events(observations: Observations, expect: Expect) -> Iterator[str]:
+    for wanted in expect.events:
+        found = observations.count_events(wanted.reason, wanted.about)
+        if found != wanted.times:
+            about = f" about a {wanted.about}" if wanted.about else ""
+            yield f"Event {wanted.reason}{about}: {found} times, expected {wanted.times}"
+
+
+__all__ = ["Check", "Verdict", "judge", "taint_story"]

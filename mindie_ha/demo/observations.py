@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 import orjson
@@ -149,9 +150,37 @@ class JobSeen:
     failed: str = ""  # the message of the condition Failed
 
 
+@dataclass(slots=True)
+class EventSeen:
+    """One Kubernetes Event of ours, with how often it was repeated."""
+
+    reason: str
+    about: str  # kind of the object
+    name: str
+    message: str
+    count: int
+    warning: bool = False
+
+
+class Harm(StrEnum):
+    """What a step broke."""
+
+    CARD = "card"
+    PUBLIC = "public"  # a card, by the word of somebody outside
+    SWITCH = "switch"
+    BOARD = "board"
+    MARK = "mark"  # an annotation of a node
+    NODE_LOST = "node-lost"
+    NODE_DELETED = "node-deleted"
+    PROCESS = "process"
+
+
+_CLOSES_NODE = frozenset({"RestartRequest", "Separate", "SeparateFault"})
+
+
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """A fault as it was set. `device` is empty where it hit a whole node (`node_lost`) or a process."""
+    """A fault as it was set. `device` is empty where it hit a whole node or a process."""
 
     at_s: float
     node: str
@@ -159,8 +188,23 @@ class Injected:
     code: str
     pod: str
     level: str = ""
-    node_lost: bool = False
+    kind: Harm = Harm.CARD
     healed_s: float | None = None
+
+    @property
+    def node_lost(self) -> bool:
+        """The node does not report any more."""
+        return self.kind in (Harm.NODE_LOST, Harm.NODE_DELETED)
+
+    @property
+    def closes_node(self) -> bool:
+        """Nothing new may run on the node."""
+        on_node = self.kind in (Harm.SWITCH, Harm.BOARD) and self.level in _CLOSES_NODE
+        return self.node_lost or on_node
+
+    def stands_at(self, at_s: float) -> bool:
+        """It was set and not healed yet."""
+        return self.at_s <= at_s and (self.healed_s is None or self.healed_s > at_s)
 
 
 @dataclass(slots=True)
@@ -177,7 +221,11 @@ class Observations:
     instance_tables: list[InstanceTableSeen] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     faults: list[Injected] = field(default_factory=list)
+    events: dict[str, EventSeen] = field(default_factory=dict)  # by UID
     said: dict[str, float] = field(default_factory=dict)  # line of the status -> first seen
+    states: dict[str, set[str]] = field(default_factory=dict)  # workload -> states that the status showed
+    missed: list[str] = field(default_factory=list)  # waits of the steps that ended in vain
+    by_person: set[int] = field(default_factory=set)  # versions that a person's step wrote
     subscribers: set[str] = field(default_factory=set)  # peers that must have the newest table at the end
     quiet_from_s: float | None = None  # from here on nothing was wrong any more
     origin_s: float = 0.0  # wall time of the scenario's clock at its second 0
@@ -185,6 +233,28 @@ class Observations:
     def first_fault_s(self) -> float:
         """When the first fault was set; infinite before."""
         return self.faults[0].at_s if self.faults else float("inf")
+
+    def placed(self, pod_key: str) -> PodLife | None:
+        """The newest pod of that name that got a node."""
+        return next((pod for pod in reversed(self.pods.values()) if pod.key == pod_key and pod.node), None)
+
+    def node_was_under(self, pod_key: str) -> str:
+        """The node of a pod at the first fault; empty where there was none."""
+        at_s = self.first_fault_s()
+        found = (pod.node for pod in self.pods.values() if pod.key == pod_key and pod.here_at(at_s))
+        return next(found, "")
+
+    def taint_history(self, node: str) -> list[NodeSeen]:
+        """Every state of the node from the first fault on, the one in force at that moment included."""
+        at_s = self.first_fault_s()
+        states = [each for each in self.nodes if each.node == node]
+        before = [each for each in states if each.at_s <= at_s]
+        return [*before[-1:], *(each for each in states if each.at_s > at_s)]
+
+    def count_events(self, reason: str, about: str = "") -> int:
+        """How often we told a reason, repetitions included."""
+        found = [each for each in self.events.values() if each.reason == reason]
+        return sum(each.count for each in found if about in ("", each.about))
 
     def scenario_s(self, wall_s: float) -> float:
         """Wall time of the scenario's clock as seconds since it began."""
@@ -237,6 +307,8 @@ def server_groups(text: str) -> Iterator[tuple[str, list[str]]]:
 __all__ = [
     "OUR_AGENT",
     "Delivery",
+    "EventSeen",
+    "Harm",
     "Injected",
     "InstanceTableSeen",
     "IsolationSeen",

@@ -7,22 +7,22 @@ its limit is judged as it stands.
 
 from __future__ import annotations
 
-import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mindie_ha.demo import invariants
-from mindie_ha.demo.judging import Verdict, judge
-from mindie_ha.demo.observations import Injected, Observations, PodLife
-from mindie_ha.demo.scenarios import ChipFault, Exit, Object, Step
+from mindie_ha.demo.expectations import TaintStory
+from mindie_ha.demo.judging import Verdict, judge, taint_story
+from mindie_ha.demo.moves import Moves
+from mindie_ha.demo.observations import Observations
 from mindie_ha.demo.stage import Stage
+from mindie_ha.demo.steps import EventCount, NodeWas, Step, WaitUntil
 from mindie_ha.demo.stories import Story
 from mindie_ha.kit.tasks import OnEnd
 from mindie_ha.model.errors import MindieHaError
 from mindie_ha.model.recoveries import Outcome
-from mindie_ha.sim.actors.faults import FAULTS, parse_faults
-from mindie_ha.sim.actors.pod_runs import EXIT
 from mindie_ha.web.reports import ScopeReport
 
 UP_S = 300.0  # of the cluster: a service that is not up by then never will be
@@ -51,7 +51,7 @@ class Play:
         self._story = story
         self._clock = stage.clock
         self._scenario = stage.scenario
-        self._faults: dict[str, list[Object]] = {}
+        self._moves = Moves(stage, story=story)
 
     @property
     def _seen(self) -> Observations:
@@ -102,59 +102,28 @@ class Play:
         where = f"scenario {self._scenario.name}: step {number}"
         if step.wait_s is not None:
             await self._clock.sleep(step.wait_s)
-        elif step.heal is not None:
-            await self._heal()
-        elif step.exit is not None:
-            await self._exit(self._pod(step.exit.pod, where), step.exit)
-        elif step.chip is not None:
-            await self._break_card(self._pod(step.chip.under, where), step.chip, where)
-        elif step.node_not_ready is not None:
-            pod = self._pod(step.node_not_ready.under, where)
-            fault = Injected(self._now_s, pod.node, "", "NotReady", pod.key, node_lost=True)
-            await self._inject(fault, {"node": "NotReady"}, where)
+        elif step.wait_until is None:
+            await self._moves.take(step, where)
+        elif not await self._until(self._awaited(step.wait_until), within_s=step.wait_until.within_s):
+            what = step.wait_until.model_dump_json(exclude_none=True)
+            self._seen.missed.append(f"step {number}: {what} was not seen in time")
 
-    async def _break_card(self, pod: PodLife, chip: ChipFault, where: str) -> None:
-        if chip.card > len(pod.devices):
-            raise MindieHaError(
-                f"{where}: {pod.key} holds {len(pod.devices)} cards, so there is no card {chip.card}"
-            )
-        device = pod.devices[chip.card - 1]
-        fault = Injected(self._now_s, pod.node, device, chip.code, pod.key, level=chip.level)
-        await self._inject(fault, {"device": device, "code": chip.code, "level": chip.level}, where)
+    def _awaited(self, wait: WaitUntil) -> Callable[[], bool]:
+        seen = self._seen
+        match wait:
+            case WaitUntil(status_says=str(text)):
+                return lambda: any(text in line for line in seen.said)
+            case WaitUntil(event=EventCount(reason=reason, about=about, times=times)):
+                return lambda: seen.count_events(reason, about) >= times
+            case WaitUntil(tainted=NodeWas(was_under=pod)):
+                return lambda: self._taint_under(pod) is TaintStory.STANDING
+            case WaitUntil(released=NodeWas(was_under=pod)):
+                return lambda: self._taint_under(pod) is TaintStory.RELEASED
+            case _:
+                return lambda: self._is_closed(str(wait.recovered), parked=False)
 
-    async def _inject(self, fault: Injected, entry: Object, where: str) -> None:
-        standing = [*self._faults.get(fault.node, []), entry]
-        text = json.dumps(standing)
-        problems = parse_faults(text).problems
-        if problems:
-            raise MindieHaError(f"{where}: {problems[0]}")
-        self._faults[fault.node] = standing
-        self._seen.faults.append(fault)
-        self._story.broken(fault)
-        await self._stage.api.patch("Node", fault.node, "", {"metadata": {"annotations": {FAULTS: text}}})
-
-    async def _exit(self, pod: PodLife, step: Exit) -> None:
-        fault = Injected(self._now_s, pod.node, "", f"exit code {step.code}", pod.key)
-        self._seen.faults.append(fault)
-        self._story.broken(fault)
-        body = {"metadata": {"annotations": {EXIT: json.dumps({"code": step.code})}}}
-        await self._stage.api.patch("Pod", pod.name, pod.namespace, body)
-
-    async def _heal(self) -> None:
-        for node in self._faults:
-            await self._stage.api.patch("Node", node, "", {"metadata": {"annotations": {FAULTS: None}}})
-        self._faults.clear()
-        self._seen.faults[:] = [
-            each if each.healed_s is not None else replace(each, healed_s=self._now_s)
-            for each in self._seen.faults
-        ]
-        self._story.milestone("healed", "every fault is taken away")
-
-    def _pod(self, key: str, where: str) -> PodLife:
-        for pod in self._seen.pods.values():
-            if pod.key == key and pod.deleted_s is None and pod.node:
-                return pod
-        raise MindieHaError(f"{where}: there is no pod {key} on a node")
+    def _taint_under(self, pod: str) -> TaintStory:
+        return taint_story(self._seen, self._seen.node_was_under(pod))
 
     # -- states --------------------------------------------------------------------------------------
 
@@ -163,14 +132,24 @@ class Play:
         return self._clock.monotonic()
 
     def _is_over(self) -> bool:
-        """Every expected recovery has ended, and everything is well."""
-        for wanted in self._scenario.expect.recoveries:
-            ledger = self._seen.ledger_of(wanted.workload)
-            if ledger is None or ledger.recovery is not None or not ledger.body.get("epoch"):
-                return False
-            if bool(ledger.body.get("parked")) != (wanted.outcome is Outcome.PARKED):
-                return False
-        return self._is_well()
+        """Every expected recovery has ended, what is expected of taints and Events is there, all is well."""
+        expect = self._scenario.expect
+        number = Counter(each.workload for each in expect.recoveries)
+        closed = (
+            self._is_closed(
+                each.workload, parked=each.outcome is Outcome.PARKED, number=number[each.workload]
+            )
+            for each in expect.recoveries
+        )
+        stories = (self._taint_under(each.was_under) is each.story for each in expect.taints)
+        told = (self._seen.count_events(each.reason, each.about) >= each.times for each in expect.events)
+        return all(closed) and all(stories) and all(told) and self._is_well()
+
+    def _is_closed(self, workload: str, *, parked: bool, number: int = 1) -> bool:
+        ledger = self._seen.ledger_of(workload)
+        if ledger is None or ledger.recovery is not None or ledger.body.get("epoch", 0) < number:
+            return False
+        return bool(ledger.body.get("parked")) == parked
 
     def _is_well(self) -> bool:
         return next(self._unwell(), None) is None
@@ -200,8 +179,12 @@ class Play:
 
     async def _watch_status(self) -> None:
         while True:
-            for line in (line for report in self._stage.app.reports() for line in status_lines(report)):
-                self._seen.said.setdefault(line, self._now_s)
+            for report in self._stage.app.reports():
+                for line in status_lines(report):
+                    self._seen.said.setdefault(line, self._now_s)
+                for workload in report.workloads:
+                    name = f"{report.namespace}/{workload.name}"
+                    self._seen.states.setdefault(name, set()).add(workload.state)
             await self._clock.sleep(max(STATUS_S, LOOK_REAL_S * self._clock.speed))
 
 

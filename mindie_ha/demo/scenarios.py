@@ -2,8 +2,8 @@
 
 A scenario is a YAML file, shipped in `scenarios/` or written by a user. Everything is refused that is not
 understood: a typo must not turn an expectation into nothing. Names of workloads and pods are
-`namespace/name`; cards are counted under a pod ("the 3rd card under pod X"), so that a scenario does not
-depend on where the scheduler put it. All times are seconds of the cluster's clock.
+`namespace/name`. All times are seconds of the cluster's clock. The steps are in `steps.py`, what is
+expected in `expectations.py`.
 """
 
 from __future__ import annotations
@@ -13,27 +13,19 @@ import json
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError
 
-from mindie_ha.demo import manifests
+from mindie_ha.demo import expectations, manifests, steps
+from mindie_ha.demo.expectations import Expect
+from mindie_ha.demo.steps import Step, Strict
 from mindie_ha.model.errors import InputError
-from mindie_ha.model.recoveries import Outcome
 
 DEFAULT = "prefill-chip-fault"
 MAX_FILE_BYTES = 1 << 20
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9.-]+/[a-z0-9.-]+$")]
-Channel = Literal["configmap", "grpc", "http"]
-ALL_CHANNELS: tuple[Channel, ...] = ("configmap", "grpc", "http")
 Object = dict[str, Any]
-
-
-class Strict(BaseModel):
-    """Base of everything in a scenario file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Cluster(Strict):
@@ -42,77 +34,6 @@ class Cluster(Strict):
     model: Literal["a2", "a3"] = "a2"
     nodes: int = Field(10, ge=1, le=200)
     seed: int = 1
-
-
-class ChipFault(Strict):
-    """A card goes bad: the `card`-th of those that `under` holds, counted from 1."""
-
-    under: Name
-    card: int = Field(1, ge=1)
-    code: str = "80E18005"
-    level: str = "SeparateNPU"
-
-
-class NodeFault(Strict):
-    """The node under a pod stops reporting."""
-
-    under: Name
-
-
-class Exit(Strict):
-    """The process of a pod ends by itself."""
-
-    pod: Name
-    code: int = Field(1, ge=0, le=255)
-
-
-class Step(Strict):
-    """One step; exactly one of its keys is given."""
-
-    chip: ChipFault | None = None
-    node_not_ready: NodeFault | None = None
-    exit: Exit | None = None
-    wait_s: float | None = Field(None, gt=0)
-    heal: Literal["all"] | None = None
-
-    @model_validator(mode="after")
-    def _one_thing(self) -> Self:
-        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise ValueError(f"a step does one thing, one of {', '.join(type(self).model_fields)}")
-        return self
-
-
-class ExpectedRecovery(Strict):
-    """One recovery: all pods of `workload` deleted and replaced, by these rungs in order."""
-
-    workload: Name
-    cause: str = ""
-    rungs: tuple[str, ...] = ("job",)
-    outcome: Outcome = Outcome.RECOVERED
-
-
-class ExpectedHold(Strict):
-    """The new pods of `instance` are in no table before those of `until` are."""
-
-    instance: Name
-    until: Name
-
-
-class Expect(Strict):
-    """What must have happened. What is not named must not have happened.
-
-    `tables`: distinct digests from the first fault on, the table in force at that moment included.
-    `status_said`: texts that the status showed at some time. Every workload without a recovery is untouched.
-    """
-
-    recoveries: tuple[ExpectedRecovery, ...]
-    tables: int | None = Field(None, ge=1)
-    channels: tuple[Channel, ...] = ALL_CHANNELS
-    held: tuple[ExpectedHold, ...] = ()
-    status_said: tuple[str, ...] = ()
-    failed_jobs: tuple[Name, ...] = ()
-    retries_spent: dict[Name, int] = Field(default_factory=dict)
 
 
 class Scenario(Strict):
@@ -220,16 +141,7 @@ def _explained(error: ValidationError, where: str) -> InputError:
 
 def _fields(parents: tuple[int | str, ...]) -> list[str]:
     """The keys that a place in the file may have; for "did you mean"."""
-    models: dict[int | str, type[BaseModel]] = {
-        "cluster": Cluster,
-        "steps": Step,
-        "expect": Expect,
-        "recoveries": ExpectedRecovery,
-        "held": ExpectedHold,
-        "chip": ChipFault,
-        "node_not_ready": NodeFault,
-        "exit": Exit,
-    }
+    models: dict[int | str, type[BaseModel]] = {"cluster": Cluster, **steps.MODELS, **expectations.MODELS}
     named = [part for part in parents if part in models]
     return list((models[named[-1]] if named else Scenario).model_fields)
 
@@ -261,19 +173,4 @@ def read_objects(path: Path) -> tuple[Object, ...]:
     return tuple(found)
 
 
-__all__ = [
-    "ALL_CHANNELS",
-    "DEFAULT",
-    "ChipFault",
-    "Cluster",
-    "Exit",
-    "Expect",
-    "ExpectedHold",
-    "ExpectedRecovery",
-    "NodeFault",
-    "Scenario",
-    "Step",
-    "load",
-    "names",
-    "read_objects",
-]
+__all__ = ["DEFAULT", "Cluster", "Scenario", "load", "names", "read_objects"]

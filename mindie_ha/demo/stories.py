@@ -44,6 +44,7 @@ PHASES = {
     "settle": "watching that everything stays well",
     "backoff": "waiting before the next attempt",
 }
+TOLD_ANYWAY = frozenset({"RecoveryOpened", "RecoveryParked"})  # Events whose story the ledger tells
 CHANNELS = {"configmap": "ConfigMap", "grpc": "gRPC", "http": "HTTP"}
 WIDTH = 100
 
@@ -60,7 +61,7 @@ class Story:
         self._arrived: set[tuple[str, str]] = set()  # peer and digest
 
     def follow(self, journal: Journal) -> None:
-        """Tell what this journal sees from now on."""
+        """Tell what this journal sees from the first fault on."""
         self._journal = journal
         journal.listeners.append(self._on_event)
 
@@ -87,13 +88,7 @@ class Story:
         """A fault was set; from here on everything is told."""
         self._begun = True
         self._console.print()
-        if fault.device:
-            what = f"{fault.device} of {fault.node} fails with {fault.code} ({fault.level})"
-            self._say(fault.at_s, "fault", f"{what}; {fault.pod} runs on it")
-        elif fault.node_lost:
-            self._say(fault.at_s, "fault", f"{fault.node} is lost; {fault.pod} runs on it")
-        else:
-            self._say(fault.at_s, "fault", f"the process of {fault.pod} ends: {fault.code}")
+        self._say(fault.at_s, "fault", _harm(fault))
 
     def closing(self, verdict: Verdict, observations: seen.Observations, *, took_s: float) -> None:
         """Pods before and after, the phases with their times, every rule, and the verdict."""
@@ -118,8 +113,10 @@ class Story:
     # -- what the journal sees -------------------------------------------------------------------------
 
     def _on_event(self, what: str, event: Event) -> None:
-        if not self._begun:
-            return
+        if self._begun:
+            self._tell(what, event)
+
+    def _tell(self, what: str, event: Event) -> None:
         match event:
             case seen.PodLife():
                 self._pod(what, event)
@@ -133,6 +130,8 @@ class Story:
                 self._delivery(event)
             case seen.InstanceTableSeen():
                 self._say(event.at_s, "complete", f"the rank table of {_short(event.workload)} is complete")
+            case seen.EventSeen(warning=True, reason=reason) if reason not in TOLD_ANYWAY:
+                self._say(self._now_s(), "told", f"Event {event.reason}: {event.message}")
             case seen.JobSeen():
                 self._say(self._now_s(), "failed", f"AscendJob {event.key} is given up: {event.failed}")
 
@@ -235,6 +234,22 @@ class Story:
 
     def _write(self, text: Text) -> None:
         self._console.print(text, soft_wrap=True, highlight=False)
+
+
+def _harm(fault: seen.Injected) -> str:
+    node, code, level = fault.node, fault.code, fault.level
+    words = {
+        seen.Harm.PROCESS: f"the process of {fault.pod} ends: {code}",
+        seen.Harm.CARD: f"{fault.device} of {node} fails with {code} ({level})",
+        seen.Harm.PUBLIC: f"{level} reports {code} of {fault.device} on {node}",
+        seen.Harm.SWITCH: f"a switch in {node} reports {code} ({level})",
+        seen.Harm.BOARD: f"the board of {node} reports {code} ({level})",
+        seen.Harm.MARK: f"{node} is marked {code}",
+        seen.Harm.NODE_DELETED: f"node {node} is deleted",
+        seen.Harm.NODE_LOST: f"{node} is lost",
+    }[fault.kind]
+    runs = bool(fault.pod) and fault.kind is not seen.Harm.PROCESS
+    return f"{words}; {fault.pod} runs on it" if runs else words
 
 
 def _service(scenario: Scenario) -> str:

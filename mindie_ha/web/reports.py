@@ -19,6 +19,7 @@ from mindie_ha.model.faults import Fault
 from mindie_ha.model.ids import ScopeKey
 from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pods import Pod
+from mindie_ha.model.recoveries import Outcome
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import ScopeView, TableView, WorkloadView
 from mindie_ha.policy.wellness import unwell
@@ -82,7 +83,7 @@ class WorkloadReport(Report):
     kind: str
     role: str
     pd_role: str
-    state: str  # ok | starting | faulty | recovering | waiting | parked | observed
+    state: str  # one of STATES
     sentence: str
     replicas: int
     pods: tuple[PodReport, ...]
@@ -198,17 +199,19 @@ class Reporter:
         return [report for report in found if report is not None]
 
 
-STATES = ("parked", "waiting", "recovering", "faulty", "starting", "observed", "ok")
+STATES = ("parked", "held", "waiting", "recovering", "faulty", "starting", "observed", "ok")
 
 
 def _worst(states: list[str]) -> str:
     return min(states, key=STATES.index, default="ok")
 
 
-def _state(view: WorkloadView) -> str:
+def _state(view: WorkloadView, decision: Decision | None) -> str:
     ledger = view.ledger
     if ledger.parked is not None:
         return "parked"
+    if decision is not None and decision.outcome is Outcome.HELD:
+        return "held"
     if ledger.recovery is not None:
         return "waiting" if ledger.recovery.condition else "recovering"
     if view.ledger_error:
@@ -228,7 +231,7 @@ def _workload(view: WorkloadView, decision: Decision | None) -> WorkloadReport:
         kind=workload.kind,
         role=workload.role,
         pd_role=workload.pd_role,
-        state=_state(view),
+        state=_state(view, decision),
         sentence=decision.sentence if decision is not None else "",
         replicas=workload.replicas,
         pods=tuple(_pod(pod) for pod in view.pods),

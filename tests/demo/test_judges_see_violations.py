@@ -7,9 +7,18 @@ from dataclasses import replace
 
 import pytest
 
+from mindie_ha.demo.expectations import Expect
 from mindie_ha.demo.judging import judge
-from mindie_ha.demo.observations import Delivery, Injected, InstanceTableSeen, NodeSeen, Observations, Write
-from mindie_ha.demo.scenarios import Expect
+from mindie_ha.demo.observations import (
+    Delivery,
+    EventSeen,
+    Harm,
+    Injected,
+    InstanceTableSeen,
+    NodeSeen,
+    Observations,
+    Write,
+)
 from tests.demo import seen as run
 from tests.demo.seen import CLOSED_S, CONTROLLER, D0, P0, a_good_run
 
@@ -92,11 +101,16 @@ def isolated_without_undo(seen: Observations) -> None:
 
 
 def released_a_lost_node(seen: Observations) -> None:
-    seen.faults.append(Injected(40.0, "node-1", "", "NotReady", "", node_lost=True))
+    seen.faults.append(Injected(40.0, "node-1", "", "NotReady", "", kind=Harm.NODE_LOST))
 
 
 def placed_on_a_lost_node(seen: Observations) -> None:
-    seen.faults.append(Injected(41.0, "node-2", "", "NotReady", "", node_lost=True))
+    seen.faults.append(Injected(41.0, "node-2", "", "NotReady", "", kind=Harm.NODE_LOST))
+
+
+def placed_on_a_broken_switch(seen: Observations) -> None:
+    code = "[0x08520003,na,npu,na]"
+    seen.faults.append(Injected(41.0, "node-2", "", code, "", level="Separate", kind=Harm.SWITCH))
 
 
 def removed_a_foreign_taint(seen: Observations) -> None:
@@ -159,6 +173,7 @@ PLANTED: dict[Callable[[Observations], None], str] = {
     placed_on_the_faulty_card: "nothing new runs on broken hardware",
     released_a_lost_node: "every isolation has an owner, a reason and an undo",
     placed_on_a_lost_node: "nothing new runs on broken hardware",
+    placed_on_a_broken_switch: "nothing new runs on broken hardware",
     tainted_without_a_record: "every isolation has an owner, a reason and an undo",
     isolated_without_undo: "every isolation has an owner, a reason and an undo",
     removed_a_foreign_taint: "every isolation has an owner, a reason and an undo",
@@ -237,3 +252,106 @@ def test_what_the_status_must_say_is_looked_for() -> None:
 
     seen.said["mindie/ms: the last table is kept until p0 is back"] = 42.0
     assert complaints(seen, expect) == {}
+
+
+def expecting(**wanted: object) -> Expect:
+    asked = Expect.model_validate({"recoveries": [], **wanted})
+    return EXPECT.model_copy(update={name: getattr(asked, name) for name in wanted})
+
+
+def test_a_mild_fault_of_a_switch_closes_no_node() -> None:
+    seen = a_good_run()
+    code = "[0x00f10509,132332,npu,na]"
+    seen.faults.append(Injected(41.0, "node-2", "", code, "", level="SubHealthFault", kind=Harm.SWITCH))
+
+    assert complaints(seen) == {}
+
+
+@pytest.mark.parametrize(
+    ("pod", "story", "said"),
+    [
+        ("mindie/p0-master-0", "released", ()),
+        ("mindie/p0-master-0", "never", ("our taint on node-1: released, expected never",)),
+        ("mindie/p0-master-0", "overruled", ("our taint on node-1: released, expected overruled",)),
+        ("mindie/d0-master-0", "never", ()),
+        ("mindie/d0-master-0", "standing", ("our taint on node-3: never, expected standing",)),
+        ("mindie/nobody", "never", ("mindie/nobody was on no node at the first fault",)),
+    ],
+)
+def test_what_became_of_a_taint_is_looked_at(pod: str, story: str, said: tuple[str, ...]) -> None:
+    expect = expecting(taints=[{"was_under": pod, "story": story}])
+
+    assert complaints(a_good_run(), expect).get("our taints came and went as expected", ()) == said
+
+
+def test_a_person_may_take_the_taint_off_a_lost_node_and_we_may_not() -> None:
+    seen = a_good_run()
+    seen.faults.append(Injected(40.0, "node-1", "", "NotReady", "", kind=Harm.NODE_LOST))
+    seen.by_person.add(seen.nodes[-1].version)
+    expect = expecting(taints=[{"was_under": "mindie/p0-master-0", "story": "overruled"}])
+
+    assert complaints(seen, expect) == {}
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ({"reason": "NodeIsolated", "times": 3}, ()),
+        ({"reason": "NodeIsolated", "about": "Node", "times": 3}, ()),
+        ({"reason": "NodeIsolated"}, ("Event NodeIsolated: 3 times, expected 1",)),
+        ({"reason": "NodeIsolated", "about": "Pod", "times": 0}, ()),
+        (
+            {"reason": "HeldByBrake", "about": "AscendJob"},
+            ("Event HeldByBrake about a AscendJob: 0 times, expected 1",),
+        ),
+    ],
+    ids=["all", "of-a-kind", "too-often", "of-another-kind", "never"],
+)
+def test_events_are_counted_with_their_repetitions(event: dict[str, object], said: tuple[str, ...]) -> None:
+    seen = a_good_run()
+    seen.events = {
+        "a": EventSeen("NodeIsolated", "Node", "node-1", "node-1 is isolated", 2),
+        "b": EventSeen("NodeIsolated", "Node", "node-2", "node-2 is isolated", 1),
+    }
+
+    assert (
+        complaints(seen, expecting(events=[event])).get("people were told as often as expected", ()) == said
+    )
+
+
+def test_nothing_deleted_means_not_even_asked_for() -> None:
+    seen = a_good_run()
+
+    assert complaints(seen, expecting(nothing_deleted=True))["nothing was deleted"] == (
+        "we asked to delete mindie/p0-master-0 at 41.0 s, 200",
+        "mindie/p0-master-0 (p-old) was deleted at 41.0 s",
+    )
+
+
+def test_a_recovery_that_came_too_early_is_seen() -> None:
+    expect = expecting()
+    late = expect.recoveries[0].model_copy(update={"after_s": 15.0})
+    said = complaints(a_good_run(), expect.model_copy(update={"recoveries": (late,)}))
+
+    assert said["the expected recoveries took place, and no others"] == (
+        "mindie/p0: opened 0.5 s after the first fault, not 15 s",
+    )
+
+
+def test_a_state_that_the_status_never_showed_is_named() -> None:
+    seen = a_good_run()
+    seen.states = {P0: {"ok", "recovering"}}
+
+    assert complaints(seen, expecting(states={P0: ["ok", "held"], D0: ["ok"]}))[
+        "the status showed these states"
+    ] == (
+        "the status never showed mindie/p0 held, but ok, recovering",
+        "the status never showed mindie/d0 ok, but nothing",
+    )
+
+
+def test_a_wait_that_ended_in_vain_is_a_complaint() -> None:
+    seen = a_good_run()
+    seen.missed = ["step 2: it was not seen in time"]
+
+    assert complaints(seen) == {"what the steps waited for came": ("step 2: it was not seen in time",)}

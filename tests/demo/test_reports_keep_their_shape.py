@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mindie_ha.demo.expectations import Expect
 from mindie_ha.demo.judging import judge
 from mindie_ha.demo.reports import report
-from mindie_ha.demo.scenarios import Expect
 from tests.demo.seen import CHANNELS, P0, a_good_run
 
 EXPECT = Expect.model_validate({"recoveries": [{"workload": P0}]})

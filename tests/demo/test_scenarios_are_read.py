@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 import yaml
 
 from mindie_ha.demo import scenarios
+from mindie_ha.demo.steps import WaitUntil
 from mindie_ha.model.errors import InputError
+from mindie_ha.model.settings import Settings
 
 REQUIRED = {
     "prefill-chip-fault",
@@ -19,6 +22,18 @@ REQUIRED = {
     "p-and-d-lost-together",
     "last-instance-lost",
     "seed-server-chip-fault",
+    "node-notready",
+    "node-deleted",
+    "public-fault-npu",
+    "switch-fault-a3",
+    "silenced-restart-request",
+    "silenced-then-acts",
+    "flapping-node",
+    "half-the-fleet-lost",
+    "software-fault-two-cards",
+    "fault-while-pending",
+    "chip-heals-and-is-released",
+    "person-uncordons",
 }
 MINIMAL: dict[str, Any] = {
     "name": "mine",
@@ -51,9 +66,23 @@ def test_a_shipped_scenario_speaks_of_what_its_manifest_has(name: str) -> None:
     }
     wanted = {each.workload for each in scenario.expect.recoveries} | set(scenario.expect.retries_spent)
 
+    pods = {pod for pod in named_pods(scenario) if pod.rsplit("-", 2)[0] not in jobs}
+
+    Settings.model_validate(scenario.settings)
     assert scenario.name == name
-    assert wanted
-    assert wanted <= jobs
+    assert wanted or scenario.expect.nothing_deleted
+    assert wanted | set(scenario.expect.states) <= jobs
+    assert not pods
+
+
+def named_pods(scenario: scenarios.Scenario) -> Iterator[str]:
+    """Every pod that a step or an expectation names."""
+    parts = [scenario.model_dump(include={"steps", "expect"}, exclude_none=True)]
+    while parts:
+        part = parts.pop()
+        parts += part.values() if isinstance(part, dict) else part if isinstance(part, list | tuple) else ()
+        if isinstance(part, dict):
+            yield from (part[key] for key in ("under", "was_under", "pod") if key in part)
 
 
 def test_a_file_of_a_user_may_bring_its_own_manifest(tmp_path: Path) -> None:
@@ -70,6 +99,7 @@ def test_the_example_of_the_documentation_can_be_played(tmp_path: Path) -> None:
 
     assert scenario.objects()
     assert [step for step in type(scenario.steps[0]).model_fields if f"`{step}:" not in page] == []
+    assert [each for each in WaitUntil.model_fields if each not in page] == []
     assert [each for each in type(scenario.expect).model_fields if f"`{each}" not in page] == ["status_said"]
 
 
@@ -85,7 +115,23 @@ MISTAKES = {
     ),
     "two things in a step": (
         {**MINIMAL, "steps": [{"wait_s": 1, "heal": "all"}]},
-        "steps.0: a step does one thing, one of chip, node_not_ready, exit, wait_s, heal",
+        "steps.0: a step does one thing, one of chip, switch, board, public_fault, public_fault_over, ",
+    ),
+    "a key of another step": (
+        {**MINIMAL, "steps": [{"flap": {"under": "a/b", "time": 3}}]},
+        "steps.0.flap.time: no such key (did you mean times?)",
+    ),
+    "two things to wait for": (
+        {**MINIMAL, "steps": [{"wait_until": {"status_says": "x", "recovered": "a/b"}}]},
+        "steps.0.wait_until: wait_until waits for one thing, one of status_says, event, tainted, released,",
+    ),
+    "a public fault whose id nobody takes": (
+        {**MINIMAL, "steps": [{"public_fault": {"id": "short", "under": "a/b"}}]},
+        "steps.0.public_fault.id: ",
+    ),
+    "a story of a taint that nobody tells": (
+        {**MINIMAL, "expect": {"recoveries": [], "taints": [{"was_under": "a/b", "story": "gone"}]}},
+        "expect.taints.0.story: ",
     ),
     "no steps": ({**MINIMAL, "steps": []}, "steps: "),
     "a name without namespace": (

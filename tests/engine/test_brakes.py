@@ -16,6 +16,7 @@ async def test_most_nodes_lost_deletes_nothing_and_says_so() -> None:
         for number in range(6):
             await c.world.set_faults(f"node-{number}", [NOT_READY])
         await c.until(lambda: c.events("HeldByBrake"), "people are told")
+        assert c.state(P0) == "held"
         await c.clock.sleep(60)
         assert c.uids() == before
         assert not c.judge.deleted

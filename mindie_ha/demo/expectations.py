@@ -1,0 +1,90 @@
+"""What a scenario expects, as it stands in its file. What is not named must not have happened."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from mindie_ha.demo.steps import EventCount, Name, Strict
+from mindie_ha.model.recoveries import Outcome
+
+Channel = Literal["configmap", "grpc", "http"]
+ALL_CHANNELS: tuple[Channel, ...] = ("configmap", "grpc", "http")
+
+
+class ExpectedRecovery(Strict):
+    """One recovery: all pods of `workload` deleted and replaced, by these rungs in order. `after_s`: it was
+    opened this long after the first fault, not earlier."""
+
+    workload: Name
+    cause: str = ""
+    rungs: tuple[str, ...] = ("job",)
+    outcome: Outcome = Outcome.RECOVERED
+    after_s: float = Field(0.0, ge=0)
+
+
+class ExpectedHold(Strict):
+    """The new pods of `instance` are in no table before those of `until` are."""
+
+    instance: Name
+    until: Name
+
+
+class TaintStory(StrEnum):
+    """What became of our taint on a node from the first fault on."""
+
+    NEVER = "never"  # it was never set
+    STANDING = "standing"  # it stands in the end
+    RELEASED = "released"  # it was set, and we took it off
+    OVERRULED = "overruled"  # it was set, a person took it off, and it was not set again
+
+
+class ExpectedTaint(Strict):
+    """Our taint on the node that a pod had at the first fault."""
+
+    was_under: Name
+    story: TaintStory
+
+
+class Expect(Strict):
+    """What must have happened. What is not named must not have happened.
+
+    `tables`: distinct digests from the first fault on, the table in force at that moment included.
+    `status_said`: texts that the status showed at some time; `states`: states it showed of a workload.
+    Every workload without a recovery is untouched.
+    """
+
+    recoveries: tuple[ExpectedRecovery, ...]
+    nothing_deleted: bool = False
+    tables: int | None = Field(None, ge=1)
+    channels: tuple[Channel, ...] = ALL_CHANNELS
+    held: tuple[ExpectedHold, ...] = ()
+    taints: tuple[ExpectedTaint, ...] = ()
+    events: tuple[EventCount, ...] = ()
+    status_said: tuple[str, ...] = ()
+    states: dict[Name, tuple[str, ...]] = Field(default_factory=dict)
+    failed_jobs: tuple[Name, ...] = ()
+    retries_spent: dict[Name, int] = Field(default_factory=dict)
+
+
+MODELS: dict[int | str, type[BaseModel]] = {
+    "expect": Expect,
+    "recoveries": ExpectedRecovery,
+    "held": ExpectedHold,
+    "taints": ExpectedTaint,
+    "events": EventCount,
+}
+"""What stands under a key of `expect`; for "did you mean"."""
+
+__all__ = [
+    "ALL_CHANNELS",
+    "MODELS",
+    "Channel",
+    "Expect",
+    "ExpectedHold",
+    "ExpectedRecovery",
+    "ExpectedTaint",
+    "TaintStory",
+]
