@@ -14,7 +14,7 @@ from mindie_ha.cluster.slim import SlimObject
 from mindie_ha.cluster.sources import Source
 from mindie_ha.model.ids import ObjectKey
 
-SLICE = 100  # some 5 ms
+SLICE = 25  # some 2 ms
 
 
 class OnChange(Protocol):

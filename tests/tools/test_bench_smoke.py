@@ -16,7 +16,20 @@ from tools.bench.samples import summary
 @pytest.mark.timeout(180)  # four processes are started; a busy machine needs long for that
 def test_every_figure_is_measured_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
     small = ("--runs", "2", "--services", "1,3", "--decision-runs", "4", "--startup-runs", "1")
-    command = [sys.executable, "-m", "tools.bench", *small, "--pods", "40", "--nodes", "20", "-o", "json"]
+    command = [
+        sys.executable,
+        "-m",
+        "tools.bench",
+        *small,
+        "--pods",
+        "40",
+        "--nodes",
+        "20",
+        "--reports",
+        "60",
+        "-o",
+        "json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -26,6 +39,7 @@ def test_every_figure_is_measured_and_printed(capsys: pytest.CaptureFixture[str]
     assert figures["floor"]["p50_to_floor"] == 1
     assert [cost["services"] for cost in found["decisions"]] == [1, 3]
     assert found["startup"]["pods"] == 40
+    assert (found["reports"]["count"], found["reports"]["touched"]) == (60, 1)
     assert found["machine"]["cores"] > 0
     print_tables(found)
     assert "fault written" in capsys.readouterr().out

@@ -1,7 +1,7 @@
 """`python -m tools.bench`: measure event-to-action times on the embedded cluster, on wall time.
 
     --runs N          recoveries, each with one run of the floor (default 50)
-    --only FIGURE     recoveries, decisions or startup; may be repeated (default: all)
+    --only FIGURE     recoveries, decisions, startup or reports; may be repeated (default: all)
     -o json           for machines
 
 Nothing here passes or fails: a time depends on the machine. What can be compared is the ratio to the floor of
@@ -17,10 +17,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.bench import decisions, recoveries, startups
+from tools.bench import decisions, device_reports, recoveries, startups
 from tools.bench.reports import Results, document, print_tables
 
-FIGURES = ("recoveries", "decisions", "startup")
+FIGURES = ("recoveries", "decisions", "startup", "reports")
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -33,6 +33,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--startup-runs", type=int, default=5)
     parser.add_argument("--pods", type=int, default=2000, help="of the fleet that a start reads")
     parser.add_argument("--nodes", type=int, default=500, help="of the fleet that a start reads")
+    parser.add_argument("--reports", type=int, default=10_000, help="device reports read at a start")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
 
@@ -53,6 +54,9 @@ async def measure(chosen: argparse.Namespace, directory: Path) -> Results:
             size=fleet, runs=chosen.startup_runs, directory=directory, progress=_tell
         )
         if "startup" in wanted
+        else None,
+        reports=await device_reports.measure(count=chosen.reports, runs=chosen.startup_runs, progress=_tell)
+        if "reports" in wanted
         else None,
     )
 

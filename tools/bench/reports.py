@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tools.bench.decisions import Cost
+from tools.bench.device_reports import Reports
 from tools.bench.recoveries import Timings
 from tools.bench.samples import Summary, summary
 from tools.bench.startups import Startup
@@ -26,6 +27,7 @@ class Results:
     recoveries: Timings | None
     decisions: list[Cost] | None
     startup: Startup | None
+    reports: Reports | None = None
 
 
 def document(results: Results) -> dict[str, Any]:
@@ -50,6 +52,15 @@ def document(results: Results) -> dict[str, Any]:
             **asdict(startup.size),
             "sync": asdict(summary(startup.sync)),
             "longest_gap": asdict(summary(startup.longest_gap)),
+        }
+    if results.reports is not None:
+        reports = results.reports
+        found["reports"] = {
+            "count": reports.count,
+            "touched": reports.touched,
+            "parsing": asdict(summary(reports.parsing)),
+            "longest_gap": asdict(summary(reports.longest_gap)),
+            "change": asdict(summary(reports.change)),
         }
     return found
 
@@ -79,6 +90,8 @@ def print_tables(found: dict[str, Any]) -> None:
         _print_decisions(console, found["decisions"])
     if "startup" in found:
         _print_startup(console, found["startup"])
+    if "reports" in found:
+        _print_reports(console, found["reports"])
 
 
 def _recoveries(timings: Timings) -> dict[str, Any]:
@@ -150,6 +163,14 @@ def _print_startup(console: Console, found: dict[str, Any]) -> None:
     table = _table(title, "runs", "P50", "P99", "max")
     table.add_row("caches filled after", *_row(found["sync"]))
     table.add_row("longest standstill of the loop", *_row(found["longest_gap"]))
+    console.print(table)
+
+
+def _print_reports(console: Console, found: dict[str, Any]) -> None:
+    table = _table(f"{found['count']} device reports (ms)", "runs", "P50", "P99", "max")
+    table.add_row("all read and judged after", *_row(found["parsing"]))
+    table.add_row("longest standstill of the loop", *_row(found["longest_gap"]))
+    table.add_row(f"one changed, touching {found['touched']} node, CPU", *_row(found["change"]))
     console.print(table)
 
 

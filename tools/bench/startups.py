@@ -65,7 +65,7 @@ async def _one(kubeconfig: Path, found: Startup) -> None:
     )
     core = Core(Settings(), edges, metrics=Metrics())
     gaps: list[float] = []
-    ticker = asyncio.create_task(_tick(gaps))
+    ticker = asyncio.create_task(tick(gaps))
     try:
         await asyncio.sleep(10 * TICK_S)
         gaps.clear()
@@ -82,7 +82,8 @@ async def _one(kubeconfig: Path, found: Startup) -> None:
         await transport.close()
 
 
-async def _tick(gaps: list[float]) -> None:
+async def tick(gaps: list[float]) -> None:
+    """Note the time between two turns of a task that wants one every `TICK_S`."""
     last_s = time.perf_counter()
     while True:
         await asyncio.sleep(TICK_S)
