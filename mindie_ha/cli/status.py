@@ -26,7 +26,7 @@ def status(
     if output is not Format.TEXT:
         print_document(found, output)
     else:
-        show(services, found["problems"])
+        show(found)
     if any(service["state"] == "parked" for service in services):
         raise typer.Exit(1)
 
@@ -46,14 +46,25 @@ async def gather(server: str, kubeconfig: Path | None) -> dict[str, Any]:
     return found
 
 
-def show(services: list[dict[str, Any]], problems: list[dict[str, Any]]) -> None:
+def show(found: dict[str, Any]) -> None:
     """Everything for people."""
-    for service in services:
+    for service in found["services"]:
         show_service(service)
-    if not services:
+    if not found["services"]:
         print_line("no service or job with MindIE labels was found")
-    for each in problems:
+    for each in found["isolated"]:
+        print_line(isolated_line(each))
+    for each in found["problems"]:
         print_line(f"not understood: {each['object']}: {each['problem']}")
+
+
+def isolated_line(isolated: dict[str, Any]) -> str:
+    """One isolation for people."""
+    what = f"{isolated['node']} {isolated['device']}".rstrip()
+    why = isolated["text"] or isolated["reason"]
+    ends = isolated["ends_at_s"]
+    until = f"for {max(0, int(ends - time.time()))} s more" if ends else f"until {isolated['until']}"
+    return f"isolated: {what}: {why}, {until} (mindie-ha release {what.replace(' ', ' --device ')})"
 
 
 def show_service(service: dict[str, Any]) -> None:

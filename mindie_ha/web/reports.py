@@ -7,7 +7,7 @@ The HTTP API, the command line and the pages render this one shape.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -128,11 +128,23 @@ class ScopeReport(Report):
     table: TableReport | None
 
 
+class IsolatedReport(Report):
+    """A node, or a card of it, that gets no new work because of us."""
+
+    node: str
+    device: str
+    reason: str
+    text: str
+    until: str
+    ends_at_s: float | None
+
+
 class Overview(Report):
     """The whole cluster as we see it."""
 
     services: tuple[ScopeReport, ...]
     problems: tuple[ProblemReport, ...] = ()
+    isolated: tuple[IsolatedReport, ...] = ()
 
 
 def report_scope(view: ScopeView, *, planner: Planner, settings: Settings, now_s: float) -> ScopeReport:
@@ -191,7 +203,24 @@ class Reporter:
 
     def overview(self) -> Overview:
         """Everything that `status` shows."""
-        return Overview(services=tuple(self.all()), problems=tuple(self.problems()))
+        return Overview(
+            services=tuple(self.all()), problems=tuple(self.problems()), isolated=tuple(self.isolated())
+        )
+
+    def isolated(self) -> Iterator[IsolatedReport]:
+        """What is kept off new work now, by node."""
+        for name in sorted(self._store.node_names()):
+            ledger = self._store.node_view(name, now_s=self._clock.wall()).ledger
+            for one in ledger.isolations if ledger is not None else ():
+                if one.in_force:
+                    yield IsolatedReport(
+                        node=name,
+                        device=one.device,
+                        reason=one.reason,
+                        text=one.text,
+                        until=one.until,
+                        ends_at_s=one.ends_at_s,
+                    )
 
     def all(self) -> list[ScopeReport]:
         """All of them, in order."""

@@ -40,6 +40,9 @@ async def test_the_ledger_is_written_without_a_controller(tmp_path: Path) -> Non
         code, out, err = await command("isolate", NODE, "--reason", "fan", *at)
         assert (code, err) == (0, "")
         assert out.startswith(f"{NODE} is isolated, until it is released: fan")
+        _, out, _ = await command("status", *at)
+        line = f"isolated: {NODE}: fan, until released (mindie-ha release {NODE})"
+        assert line in out.splitlines()
         code, out, _ = await command("isolate", NODE, "--reason", "fan", *at)
         assert (code, out.splitlines()[0]) == (0, f"{NODE} was isolated already, until it is released: fan")
         (entry,) = await stored(cluster)
