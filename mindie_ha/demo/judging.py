@@ -217,6 +217,13 @@ def _taints(observations: Observations, expect: Expect) -> Iterator[str]:
             yield f"{wanted.was_under} was on no node at the first fault"
         elif (found := taint_story(observations, node)) is not wanted.story:
             yield f"our taint on {node}: {found}, expected {wanted.story}"
+        elif found is TaintStory.OVERRULED and not _is_recorded(observations, node):
+            yield f"that a person took our taint off {node} was not recorded"
+
+
+def _is_recorded(observations: Observations, node: str) -> bool:
+    entries = (entry for each in observations.isolations if each.node == node for entry in each.entries)
+    return any(entry.get("overruled_at_s") is not None for entry in entries)
 
 
 def taint_story(observations: Observations, node: str) -> TaintStory:

@@ -69,9 +69,12 @@ class Moves:
 
     async def _break_card(self, chip: steps.ChipFault, where: str) -> None:
         node, under = self._place(chip.under, where)
-        device = self._card(chip.under, chip.card, where)
-        fault = Injected(self._now_s, node, device, chip.code, under, level=chip.level)
-        await self._inject(fault, {"device": device, "code": chip.code, "level": chip.level}, where)
+        devices = [self._card(chip.under, number, where) for number in chip.cards or (chip.card,)]
+        faults = [
+            Injected(self._now_s, node, device, chip.code, under, level=chip.level) for device in devices
+        ]
+        entries = [{"device": device, "code": chip.code, "level": chip.level} for device in devices]
+        await self._inject(faults, entries, where)
 
     async def _break_switch(self, switch: steps.SwitchFault, where: str) -> None:
         node, pod = self._place(switch.under, where)
@@ -79,16 +82,17 @@ class Moves:
             raise MindieHaError(f"{where}: only servers of model a3 have switches")
         fault = Injected(self._now_s, node, "", switch.code, pod, level=switch.level, kind=Harm.SWITCH)
         entry = {"switch": switch.code, "level": switch.level, "chip": switch.chip, "port": switch.port}
-        await self._inject(fault, entry, where)
+        await self._inject([fault], [entry], where)
 
     async def _break_board(self, board: steps.BoardFault, where: str) -> None:
         node, pod = self._place(board.under, where)
         fault = Injected(self._now_s, node, "", board.code, pod, level=board.level, kind=Harm.BOARD)
-        await self._inject(fault, {"board": board.device, "code": board.code, "level": board.level}, where)
+        entry = {"board": board.device, "code": board.code, "level": board.level}
+        await self._inject([fault], [entry], where)
 
     async def _lose(self, node: str, pod: str, where: str) -> None:
         fault = Injected(self._now_s, node, "", "NotReady", pod, kind=Harm.NODE_LOST)
-        await self._inject(fault, LOST, where)
+        await self._inject([fault], [LOST], where)
 
     async def _lose_many(self, count: int, where: str) -> None:
         alive = [pod for pod in self._seen.pods.values() if pod.deleted_s is None and pod.node]
@@ -116,13 +120,16 @@ class Moves:
         body = {"metadata": {"annotations": {EXIT: json.dumps({"code": step.code})}}}
         await self._stage.api.patch("Pod", pod.name, pod.namespace, body)
 
-    async def _inject(self, fault: Injected, entry: Object, where: str) -> None:
-        standing = [*self._entries.get(fault.node, []), entry]
+    async def _inject(self, faults: list[Injected], entries: list[Object], where: str) -> None:
+        """Let faults of one node stand from the same moment on."""
+        node = faults[0].node
+        standing = [*self._entries.get(node, []), *entries]
         problems = parse_faults(json.dumps(standing)).problems
         if problems:
             raise MindieHaError(f"{where}: {problems[0]}")
-        self._note(fault)
-        await self._annotate(fault.node, standing)
+        for fault in faults:
+            self._note(fault)
+        await self._annotate(node, standing)
 
     # -- what others do --------------------------------------------------------------------------------
 

@@ -24,10 +24,12 @@ class Strict(BaseModel):
 
 
 class ChipFault(Strict):
-    """A card goes bad: the `card`-th of those that `under` holds, counted from 1."""
+    """A card goes bad: the `card`-th of those that `under` holds, counted from 1. `cards`: these instead,
+    all at the same moment."""
 
     under: Name
     card: int = Field(1, ge=1)
+    cards: tuple[Annotated[int, Field(ge=1)], ...] = ()
     code: str = "80E18005"
     level: str = "SeparateNPU"
 

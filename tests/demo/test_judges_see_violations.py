@@ -289,7 +289,12 @@ def test_a_person_may_take_the_taint_off_a_lost_node_and_we_may_not() -> None:
     seen.faults.append(Injected(40.0, "node-1", "", "NotReady", "", kind=Harm.NODE_LOST))
     seen.by_person.add(seen.nodes[-1].version)
     expect = expecting(taints=[{"was_under": "mindie/p0-master-0", "story": "overruled"}])
+    assert complaints(seen, expect)["our taints came and went as expected"] == (
+        "that a person took our taint off node-1 was not recorded",
+    )
 
+    [entry] = seen.isolations[0].entries
+    seen.isolations.append(replace(seen.isolations[0], entries=({**entry, "overruled_at_s": 44.0},)))
     assert complaints(seen, expect) == {}
 
 
