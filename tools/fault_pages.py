@@ -63,6 +63,12 @@ RULES = """
   (shipped, or `mindx-dl-fault-config` and `mindx-dl-node-fault-config`). A bad custom table keeps the last
   good one. Of a code in two groups the worse level counts. A changed
   table judges the reports that stand anew, at once.
+* **A cluster's own frequency and duration rules** (`faultCustomization.json` in `mindx-dl-fault-config`)
+  raise the level of a card's code here too. Occurrences count while somebody holds the card, never for one
+  code on two cards of a job within 30 s, and are remembered in the node's ledger over a restart.
+  `ManuallySeparateNPU` isolates the card until `mindie-ha release`, which also forgets the count; any other
+  level falls after its `ReleaseTimeWindow`. A duration rule raises while the code is there; its
+  `RecoverTimeout` is left to the device plugin. The shipped rules are applied by the device plugin alone.
 * **A listed card without a cause** acts. So does one whose codes are all harmless: its writer knows more
   than it says.
 * **Cards in reset** (`-Recovering`) are no fault until `faults.resetting_s`.

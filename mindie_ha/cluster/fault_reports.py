@@ -224,7 +224,7 @@ class FaultReports:
             self._complain("fault-config", item.key, error)
         if self._custom.findings and not self._custom.refused:
             self._problem(item.key, "; ".join(self._custom.findings[:3]))
-        if (before.tables, before.relations) == (self._custom.tables, self._custom.relations):
+        if replace(before, refused=(), findings=()) == replace(self._custom, refused=(), findings=()):
             return NOTHING
         return self._judge_again(now_s)
 

@@ -18,6 +18,7 @@ from mindie_ha.cluster.fleets import Fleet
 from mindie_ha.cluster.indexes import Versions
 from mindie_ha.cluster.problems import Problem, Problems
 from mindie_ha.cluster.public_reports import PublicReport
+from mindie_ha.cluster.recurring_cards import RecurringCards
 from mindie_ha.cluster.slim import (
     MODELS,
     SlimAscendJob,
@@ -72,6 +73,7 @@ class Store:
         self._fleet = Fleet(settings.brakes)
         self._versions: Versions[tuple[str, ObjectKey]] = Versions()
         self._facts = Facts(clock=clock, fleet=self._fleet)
+        self._recurring = RecurringCards(facts=self._facts, reports=self._maps.reports)
         self.refusals = Problems()
         self._answered: dict[tuple[str, ObjectKey], SlimObject] = {}  # known from our own writes alone
 
@@ -214,6 +216,7 @@ class Store:
             troubles=(*self._maps.reports.troubles(name), *((marked,) if marked is not None else ())),
             unreported=unreported(report, stale_s=self._settings.faults.report_stale_s, now_s=now_s),
             listed=self._maps.listings.of(name, now_s=now_s),
+            recurring=self._recurring.followed(name, ledger, now_s=now_s) if not error else None,
             ledger=ledger,
             ledger_version=_version_of(entry),
             ledger_error=error,
@@ -222,7 +225,9 @@ class Store:
 
     def card_faults(self, node: str, *, now_s: float) -> tuple[Fault, ...]:
         """What is wrong with the cards of a node, told by the device plugin or by public faults."""
-        return (*self._maps.reports.card_faults(node), *self._public_faults(node, now_s))
+        entry = self._maps.ledger(documents.node_ledger_key(self._settings.cluster.namespace, node))
+        told = self._recurring.raised(node, _read(entry, NodeLedger)[0], now_s=now_s)
+        return (*told, *self._public_faults(node, now_s))
 
     def reported_nodes(self) -> frozenset[str]:
         """The nodes on whose cards somebody reports."""
@@ -288,9 +293,8 @@ class Store:
 
     def workloads_of(self, scope: ScopeKey) -> tuple[Workload, ...]:
         """The workloads of a service or job, by name."""
-        return tuple(
-            sorted((self._facts.workloads[uid] for uid in self._facts.by_scope.of(scope)), key=_by_key)
-        )
+        found = [self._facts.workloads[uid] for uid in self._facts.by_scope.of(scope)]
+        return tuple(sorted(found, key=lambda one: one.key))
 
     def services_named(self, job_id: str) -> tuple[ScopeKey, ...]:
         """The services that carry a jobID, one per namespace; more than one is a clash on the wire."""
@@ -372,7 +376,8 @@ class Store:
             retry_times=retries.times if retries is not None else None,
             retry_times_ours=retries is None or retries.ours,
         )
-        return view, nodes, collected.wake_at_s
+        times = [collected.wake_at_s, *(self._recurring.wake_at_s(name, now_s=now_s) for name in nodes)]
+        return view, nodes, min((at_s for at_s in times if at_s is not None), default=None)
 
     def _public_faults(self, node: str, now_s: float) -> tuple[Fault, ...]:
         records = self._maps.public.on(node)
@@ -483,10 +488,6 @@ def _source_of(item: SlimObject) -> Source | None:
     if isinstance(item, SlimConfigMap):
         return SOURCE_OF_FAMILY.get(family_of(item))
     return next((source for source in SOURCES if isinstance(item, source.model)), None)
-
-
-def _by_key(workload: Workload) -> ObjectKey:
-    return workload.key
 
 
 def _by_rank(pod: Pod) -> tuple[bool, int, ObjectKey]:

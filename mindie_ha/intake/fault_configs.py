@@ -30,6 +30,7 @@ KEY_RELATIONS = "relationFaultCustomization.json"  # ours: in ClusterD they are 
 KEY_LIFETIMES = "faultDuration.json"
 KEY_NODE = "NodeDConfiguration.json"
 
+NO_RULES = Rules({}, {})
 TableT = TypeVar("TableT")
 
 
@@ -40,6 +41,7 @@ class Customization:
     tables: CodeTables
     rules: Rules
     relations: RelationRules
+    own: Rules = NO_RULES  # of people; the shipped ones are applied by the device plugin itself
     refused: tuple[InputError, ...] = ()
     findings: tuple[str, ...] = ()
 
@@ -77,7 +79,8 @@ def chip_config(data: Mapping[str, str], *, last: Customization) -> Customizatio
         *(found.findings if KEY_RULES in data else ()),
         *(joined.findings if KEY_RELATIONS in data or KEY_LIFETIMES in data else ()),
     )
-    return Customization(tables, found, joined, tuple(refused), findings)
+    own = NO_RULES if KEY_RULES not in data else last.own if found is last.rules else found
+    return Customization(tables, found, joined, own, tuple(refused), findings)
 
 
 def node_config(data: Mapping[str, str], *, last: Customization) -> Customization:
@@ -89,8 +92,10 @@ def node_config(data: Mapping[str, str], *, last: Customization) -> Customizatio
         try:
             node = code_tables.parse_node(data[KEY_NODE], where=where)
         except InputError as error:
-            return Customization(tables, last.rules, last.relations, (error,))
-    return Customization(CodeTables(tables.chip, tables.switch, node), last.rules, last.relations, refused)
+            return Customization(tables, last.rules, last.relations, last.own, (error,))
+    return Customization(
+        CodeTables(tables.chip, tables.switch, node), last.rules, last.relations, last.own, refused
+    )
 
 
 def _relations(

@@ -18,6 +18,7 @@ MAX_PODS_CLOSED = 256  # pods named in the newest closed recovery; older ones na
 MAX_ATTEMPTS_KEPT = 20
 MAX_PHASES_KEPT = 60
 MAX_PAST = 100
+MAX_RECURRING = 64
 
 
 class Member(Frozen):
@@ -140,6 +141,17 @@ class PastIsolation(Frozen):
     counted: bool = True  # False: the program was at fault, not the card
 
 
+class Recurrence(Frozen):
+    """How often a code that a cluster's own rule names came on a card, and the level that the rule gave."""
+
+    device: str
+    code: str
+    at_s: tuple[float, ...] = Field((), max_length=MAX_PAST)  # newest last, no more than the rule needs
+    ended_at_s: float | None = None  # None: it is there now
+    level: str = ""  # not empty: raised
+    raised_at_s: float = 0.0
+
+
 class NodeLedger(Frozen):
     """Memory of what we isolated on one node."""
 
@@ -148,3 +160,4 @@ class NodeLedger(Frozen):
     node_uid: str = ""
     isolations: tuple[Isolation, ...] = ()
     past: tuple[PastIsolation, ...] = Field((), max_length=MAX_PAST)  # newest last
+    recurring: tuple[Recurrence, ...] = Field((), max_length=MAX_RECURRING)

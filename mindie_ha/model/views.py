@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from mindie_ha.model.decisions import Notice
 from mindie_ha.model.faults import Fault
 from mindie_ha.model.ids import ScopeKey
-from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
+from mindie_ha.model.ledgers import NodeLedger, Recurrence, ServiceLedger, WorkloadLedger
 from mindie_ha.model.nodes import DeviceReport, ListedDevices, Node
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.workloads import PodGroup, RingsConfig, Workload
@@ -27,6 +27,7 @@ class NodeView:
     unreported: str = ""  # why the newest device report is no report; a condition, not a fault
     listed: ListedDevices | None = None  # None: the scheduler's list does not show this node
     publicly_bad: frozenset[str] = frozenset()  # cards that acting public faults name
+    recurring: tuple[Recurrence, ...] | None = None  # what its ledger has to remember; None: as it is
     ledger: NodeLedger | None = None
     ledger_version: str = ""  # of the object that holds it: whoever saves says which one was looked at
     ledger_error: str = ""

@@ -18,6 +18,7 @@ from typing import Literal
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.faults import Cause
 from mindie_ha.model.ledgers import MAX_PAST, Isolation, NodeLedger, PastIsolation
+from mindie_ha.model.levels import Level
 from mindie_ha.model.settings import ChipIsolation, FaultSettings
 
 PERSON = "person:"
@@ -177,7 +178,10 @@ def released(ledger: NodeLedger, isolation_id: str, *, person: str, now_s: float
 def uncounted(ledger: NodeLedger, device: str) -> NodeLedger:
     """The ledger without the past of a card (empty: of the node as a whole)."""
     past = tuple(one for one in ledger.past if one.device != device)
-    return ledger if past == ledger.past else ledger.model_copy(update={"past": past})
+    recurring = tuple(one for one in ledger.recurring if one.device != device)
+    if (past, recurring) == (ledger.past, ledger.recurring):
+        return ledger
+    return ledger.model_copy(update={"past": past, "recurring": recurring})
 
 
 def repeated(ledger: NodeLedger, *, settings: FaultSettings, now_s: float) -> tuple[Isolation, ...]:
@@ -210,6 +214,29 @@ def repeated(ledger: NodeLedger, *, settings: FaultSettings, now_s: float) -> tu
             )
         )
     return tuple(found)
+
+
+def by_hand(ledger: NodeLedger, *, settings: FaultSettings, now_s: float) -> tuple[Isolation, ...]:
+    """What the cluster's own rules want separated until a person releases it, and is not there yet."""
+    found: dict[str, Isolation] = {}
+    for one in ledger.recurring:
+        name = entry_id(REASON_REPEATED, one.device)
+        if one.level != Level.MANUALLY_SEPARATE or name in found or find(ledger, name) is not None:
+            continue
+        found[name] = Isolation(
+            id=name,
+            device=one.device,
+            reason=REASON_REPEATED,
+            codes=(one.code,),
+            wanted_by=(RULE,),
+            until="released",
+            since_s=now_s,
+            undo=release_command(ledger.node, one.device),
+            text=f"hit by {one.code} as often as faultCustomization.json allows",
+            counted=False,
+            means=means_for(one.device, settings),
+        )
+    return tuple(found.values())
 
 
 def born_again(ledger: NodeLedger, *, node_uid: str) -> NodeLedger:

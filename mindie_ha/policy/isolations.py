@@ -54,9 +54,10 @@ def plan_node(view: NodeView, *, wanted: frozenset[str], settings: Settings, now
     name = view.node.name
     tainted = is_tainted(view)
     ledger = view.ledger or NodeLedger(node=name, node_uid=view.node.uid)
-    rule = isolating.repeated(ledger, settings=settings.faults, now_s=now_s)
+    now = _remembering(ledger, view)
+    rule = _by_rules(now, settings=settings, now_s=now_s)
     flapping = flaps.notices(view.node, now_s=now_s)
-    if view.ledger_error or not (ledger.isolations or rule):
+    if view.ledger_error or not (ledger.isolations or rule or now != ledger):
         return NodeDecision(
             node=name,
             ledger=ledger,
@@ -72,7 +73,7 @@ def plan_node(view: NodeView, *, wanted: frozenset[str], settings: Settings, now
         if not _is_over(isolation, view, settings=settings, now_s=now_s)
     ]
     node_uid = view.node.uid if view.node.exists else ledger.node_uid
-    after = ledger.model_copy(update={"isolations": tuple(kept), "node_uid": node_uid})
+    after = now.model_copy(update={"isolations": tuple(kept), "node_uid": node_uid})
     after = _counting(ledger, after, settings=settings, now_s=now_s)
     after, marks = _marking(ledger, after)
     kept = list(after.isolations)
@@ -114,8 +115,23 @@ def _counting(before: NodeLedger, after: NodeLedger, *, settings: Settings, now_
     for item in before.isolations:
         if item.reason == isolating.REASON_REPEATED and item.id not in standing:
             after = isolating.uncounted(after, item.device)
-    more = isolating.repeated(after, settings=settings.faults, now_s=now_s)
+    more = _by_rules(after, settings=settings, now_s=now_s)
     return after.model_copy(update={"isolations": (*after.isolations, *more)}) if more else after
+
+
+def _remembering(ledger: NodeLedger, view: NodeView) -> NodeLedger:
+    """The ledger with what came often on the node's cards."""
+    if view.recurring is None or view.recurring == ledger.recurring:
+        return ledger
+    return ledger.model_copy(update={"recurring": view.recurring})
+
+
+def _by_rules(ledger: NodeLedger, *, settings: Settings, now_s: float) -> tuple[Isolation, ...]:
+    """What is to be isolated until a person releases it: by our count, or by the cluster's own rules."""
+    ours = isolating.repeated(ledger, settings=settings.faults, now_s=now_s)
+    known = {item.id for item in ours}
+    theirs = isolating.by_hand(ledger, settings=settings.faults, now_s=now_s)
+    return (*ours, *(item for item in theirs if item.id not in known))
 
 
 def _marking(before: NodeLedger, after: NodeLedger) -> tuple[NodeLedger, frozenset[str] | None]:

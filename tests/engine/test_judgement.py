@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from mindie_ha.intake.silences import CODES
 from mindie_ha.model.settings import FaultSettings
 
 from .clusters import CHIP, NAMESPACE, NOT_READY, Cluster, cluster, quick, small_service
+from .judges import TAINT
 
 pytestmark = pytest.mark.looptime
 P0, D0 = "mindie-server-p0", "mindie-server-d0"
@@ -168,3 +171,36 @@ async def test_049_a_bad_silence_annotation_is_told() -> None:
         await c.api.patch("AscendJob", P0, NAMESPACE, body)
         await c.until(lambda: c.events("SilenceWindowRefused"), "told")
         assert not c.judge.deleted
+
+
+async def test_085_a_card_that_a_clusters_own_rule_names_stays_isolated_over_a_restart() -> None:
+    rule = {"EventId": ["80C98000"], "TimeWindow": 86400, "Times": 2, "FaultHandling": "ManuallySeparateNPU"}
+    text = json.dumps({"FaultFrequency": [rule]})
+    often = {"device": "Ascend910-2", "code": "80C98000", "level": "NotHandleFault"}
+    async with cluster(settings=quick()) as c:
+        meta = {"name": "mindx-dl-fault-config", "namespace": "kube-system"}
+        await c.apply(
+            [
+                {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "metadata": meta,
+                    "data": {"faultCustomization.json": text},
+                }
+            ]
+        )
+        before = c.uids()
+        node = c.node_of(MASTER)
+        await c.world.set_faults(node, [often])
+        await c.clock.sleep(60)
+        await c.world.heal(node)
+        await c.clock.sleep(60)
+        assert c.uids() == before
+        await c.kill()
+        await c.start(quick())
+        await c.world.set_faults(node, [often])
+        await c.recovered(P0)
+        await c.until(lambda: c.events("IsolationManual"), "people are told")
+        await c.world.heal(node)
+        await c.clock.sleep(900)
+        assert TAINT in c.taints(node), "only a person takes it back"

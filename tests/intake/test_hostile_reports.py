@@ -18,6 +18,7 @@ from mindie_ha.intake import (
     fault_configs,
     manual_separations,
     node_info,
+    relations,
     rules,
     silences,
     switch_info,
@@ -33,7 +34,8 @@ WORDS = st.sampled_from(
         "huawei.com/Ascend910-Fault", "Ascend910-1", "npu_name", "fault_code", "fault_level", "SeparateNPU",
         "fault_time_and_level_map", "NodeInfo", "FaultDevList", "NodeStatus", "UnHealthy", "FaultCode",
         "FaultLevel", "DeviceType", "DeviceId", "FaultTimeAndLevelMap", "AssembledFaultCode", "SwitchChipId",
-        "FaultTypeCode", "SeparateFaultCodes", "SeparateNPUCodes", "FaultFrequency", "EventId", "TimeWindow",
+        "FaultTypeCode", "SeparateFaultCodes", "SeparateNPUCodes", "TriggerFault", "RelationFaults",
+        "FaultStrategy", "Separate", "TimeOutInterval", "FaultFrequency", "EventId", "TimeWindow",
         "mindx-dl-deviceinfo-n1", "mindx-dl-nodeinfo-n1", "mindx-dl-switchinfo-n1", "CmName", "2C000031",
     ]
 )  # fmt: skip
@@ -63,6 +65,8 @@ PARSERS: dict[str, Parser] = {
     "switch-codes": lambda text: code_tables.parse_switch(text, where="t"),
     "node-codes": lambda text: code_tables.parse_node(text, where="t"),
     "rules": lambda text: rules.parse(text, where="t"),
+    "relation-rules": lambda text: relations.parse(text, "[]", where="t"),
+    "relation-durations": lambda text: relations.parse("[]", text, where="t"),
 }
 
 
