@@ -19,7 +19,9 @@ from .judges import TAINT
 pytestmark = pytest.mark.looptime
 SERVERS = ("p0", "p1", "d0")
 JOBS = tuple(f"mindie-server-{name}" for name in SERVERS)
-STEPS = 14
+NODES = 9
+STEPS = 18
+BOARD = {"board": "PSU", "code": "2C000031", "level": "SeparateFault"}
 SETTINGS = Settings(
     phases=PhaseSettings(settle_s=5.0),
     budgets=BudgetSettings(max_attempts=100, backoff_max_s=60.0),
@@ -27,28 +29,41 @@ SETTINGS = Settings(
 
 
 async def something_happens(c: Cluster, dice: random.Random) -> None:
-    node = f"node-{dice.randrange(9)}"
     pods = sorted(c.pods())
-    match dice.randrange(9):
-        case 0 | 1:
-            await c.world.set_faults(node, [CHIP])
-        case 2:
-            await c.world.set_faults(node, [NOT_READY])
-        case 3 | 4:
-            await c.world.heal(node)
-        case 5 if pods:
+    match dice.randrange(13):
+        case 0 if pods:
             await c.delete_pod(dice.choice(pods))
-        case 6:
+        case 1:
             await c.kill()
             await c.clock.sleep(dice.uniform(0, 20))
             await c.start(SETTINGS)
-        case 7:
+        case 2:
             method = dice.choice(["PUT", "PATCH", "DELETE", "POST", "WATCH"])
             rule = Ours(method, code=dice.choice([409, 429, 503]), times=4)
             c.server.disturbances.add(rule)
-        case _:
+        case 3:
             c.server.disturbances.expire_history()
             c.server.disturbances.cut_watches(mid_line=dice.random() < 0.5)
+        case _:
+            await a_machine_changes(c, dice, f"node-{dice.randrange(NODES)}")
+
+
+async def a_machine_changes(c: Cluster, dice: random.Random, node: str) -> None:
+    """A fault, a healing, or its Node object goes; one that is gone comes back."""
+    if c.get("Node", node, "") is None:
+        await c.world.return_node(node)
+        return
+    match dice.randrange(8):
+        case 0 | 1:
+            await c.world.set_faults(node, [CHIP])
+        case 2 | 3:
+            await c.world.set_faults(node, [NOT_READY])
+        case 4:
+            await c.world.set_faults(node, [BOARD])
+        case 5:
+            await c.world.delete_node(node)
+        case _:
+            await c.world.heal(node)
 
 
 def is_whole(c: Cluster) -> bool:
@@ -63,12 +78,13 @@ def is_whole(c: Cluster) -> bool:
 @pytest.mark.parametrize("seed", range(4))
 async def test_after_a_random_day_everything_is_whole_again(seed: int) -> None:
     dice = random.Random(seed)
-    async with cluster(servers=SERVERS, nodes=9, seed=seed, settings=SETTINGS) as c:
+    async with cluster(servers=SERVERS, nodes=NODES, seed=seed, settings=SETTINGS) as c:
         for _ in range(STEPS):
             await something_happens(c, dice)
             await c.clock.sleep(dice.choice([0.1, 1.0, 5.0, 20.0]))
         c.server.disturbances.clear()
-        for number in range(9):
+        for number in range(NODES):
+            await c.world.return_node(f"node-{number}")
             await c.world.heal(f"node-{number}")
         await c.until(lambda: is_whole(c), "whole", deadline_s=3600, every_s=5.0)
         await c.quiet()
