@@ -6,6 +6,7 @@ Only codes that a cluster's own rules name cost anything; without rules nothing 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from mindie_ha.cluster.facts import Facts
 from mindie_ha.cluster.fault_reports import FaultReports
@@ -16,6 +17,7 @@ from mindie_ha.intake.recurring import Appearance
 from mindie_ha.intake.rules import Rules
 from mindie_ha.model.faults import Fault
 from mindie_ha.model.ledgers import NodeLedger, Recurrence
+from mindie_ha.model.nodes import DeviceReport
 
 
 class RecurringCards:
@@ -52,6 +54,15 @@ class RecurringCards:
         known = ledger.recurring if ledger is not None else ()
         faults = self._reports.card_faults(node)
         return recurring.raised(faults, known, rules=self._rules, now_s=now_s)
+
+    def report(self, node: str, ledger: NodeLedger | None, *, now_s: float) -> DeviceReport | None:
+        """The node's report; a card whose code was raised until it acts is not well, whoever lists it."""
+        told = self._reports.report(node)
+        known = ledger.recurring if ledger is not None else ()
+        if told is None or not (known or self._rules.duration):
+            return told
+        bad = {fault.device for fault in self.raised(node, ledger, now_s=now_s) if fault.acts}
+        return replace(told, unhealthy=told.unhealthy | bad)
 
     def wake_at_s(self, node: str, *, now_s: float) -> float | None:
         """When time alone raises a level on the node."""

@@ -208,7 +208,7 @@ class Store:
         entry = self._maps.ledger(documents.node_ledger_key(self._settings.cluster.namespace, name))
         ledger, error = _read(entry, NodeLedger)
         node = self._facts.nodes.get(name) or Node(name=name, exists=False, ready=False)
-        report = self._maps.reports.report(name)
+        report = self._recurring.report(name, ledger, now_s=now_s)
         marked = mark_fault(node, now_s=now_s)
         return NodeView(
             node=node,

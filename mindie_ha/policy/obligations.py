@@ -138,7 +138,9 @@ def _need(fault: Fault) -> Need | None:
         case Cause.CHIP_FAULT_LISTED:  # it acts by the job's strategy; no list closes the card
             return Need(fault.node, fault.device, fault.cause, fault.codes, "healed")
         case Cause.CHIP_UNHEALTHY:
-            return Need(fault.node, fault.device, fault.cause, fault.codes, "listed")
+            unlisted = bool(fault.details) and not any(fact.listed for fact in fault.details)
+            until: Literal["listed", "healed"] = "healed" if unlisted else "listed"
+            return Need(fault.node, fault.device, fault.cause, fault.codes, until)
         case _:
             return None
 

@@ -38,7 +38,7 @@ async def test_a_lost_node_and_its_card_are_one_recovery() -> None:
         assert spent(c) == 0
 
 
-async def test_board_and_annotation_are_one_recovery() -> None:
+async def test_a_marked_node_and_its_card_are_one_recovery() -> None:
     async with cluster(settings=quick()) as c:
         node = c.node_of(MASTER)
         body = {"metadata": {"annotations": {"NodeHealthyStatus": "UnHealthy"}}}
@@ -204,3 +204,22 @@ async def test_085_a_card_that_a_clusters_own_rule_names_stays_isolated_over_a_r
         await c.world.heal(node)
         await c.clock.sleep(900)
         assert TAINT in c.taints(node), "only a person takes it back"
+
+
+async def test_a_card_whose_code_a_rule_raised_is_kept_free_while_the_code_is_there() -> None:
+    rule = {"EventId": ["80C98000"], "FaultTimeout": 20, "RecoverTimeout": 60, "FaultHandling": "SeparateNPU"}
+    lasts = {"device": "Ascend910-2", "code": "80C98000", "level": "NotHandleFault"}
+    meta = {"name": "mindx-dl-fault-config", "namespace": "kube-system"}
+    data = {"faultCustomization.json": json.dumps({"FaultDuration": [rule]})}
+    async with cluster(settings=quick()) as c:
+        await c.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}])
+        node = c.node_of(MASTER)
+        set_s = c.clock.wall()
+        await c.world.set_faults(node, [lasts])
+        closed = await c.recovered(P0)
+        assert 20 < closed["opened_at_s"] - set_s < 25
+        await c.clock.sleep(900)
+        assert TAINT in c.taints(node)
+        assert c.ledger(P0)["epoch"] == 1
+        await c.world.heal(node)
+        await c.until(lambda: TAINT not in c.taints(node), "released", deadline_s=400)
