@@ -37,6 +37,7 @@ from mindie_ha.engine.node_ledgers import NodeLedgers
 from mindie_ha.engine.outlets import Outlets
 from mindie_ha.engine.public_reports import PublicReportDesk
 from mindie_ha.engine.public_tables import load_public_codes
+from mindie_ha.engine.rearm_desk import RearmDesk
 from mindie_ha.engine.reconciling import Reconciler
 from mindie_ha.engine.records import DecisionRecord, Recorder
 from mindie_ha.engine.signal_desk import SignalDesk
@@ -161,6 +162,7 @@ class App:
         self.isolations = IsolationDesk(
             store=core.store, nodes=self.nodes, clock=core.clock, settings=settings
         )
+        self.rearm = RearmDesk(store=core.store, ledgers=ledgers, clock=core.clock, settings=settings)
         self._events = Events(
             writer=self.writer, clock=core.clock, entropy=core.entropy.child("events"), metrics=self.metrics
         )
@@ -277,6 +279,7 @@ class App:
             faults=self.public,
             fleet=self.core.fleet,
             desk=self.isolations,
+            rearm=self.rearm,
         )
         return make_app(sources, max_body_bytes=self.settings.http.max_body_bytes)
 
@@ -402,6 +405,14 @@ async def isolation_desk(settings: Settings, *, kubeconfig: Path | None) -> Asyn
         ledgers = Ledgers(store=core.store, writer=_writer(core), namespace=settings.cluster.namespace)
         nodes = NodeLedgers(store=core.store, ledgers=ledgers, clock=core.clock)
         yield IsolationDesk(store=core.store, nodes=nodes, clock=core.clock, settings=settings)
+
+
+@asynccontextmanager
+async def rearm_desk(settings: Settings, *, kubeconfig: Path | None) -> AsyncIterator[RearmDesk]:
+    """Where a parked workload is re-armed without the API of a controller; the one that runs acts on it."""
+    async with looking(settings, kubeconfig=kubeconfig) as core:
+        ledgers = Ledgers(store=core.store, writer=_writer(core), namespace=settings.cluster.namespace)
+        yield RearmDesk(store=core.store, ledgers=ledgers, clock=core.clock, settings=settings)
 
 
 async def published_table(settings: Settings, service: ObjectKey, *, kubeconfig: Path | None) -> str:

@@ -15,7 +15,7 @@ from mindie_ha.kit.clock import Clock
 from mindie_ha.model.errors import Conflict, NotFound
 from mindie_ha.model.ledgers import Isolation
 from mindie_ha.model.settings import Settings
-from mindie_ha.policy import isolating
+from mindie_ha.policy import isolating, persons
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class IsolationDesk:
 
     async def release(self, node: str, isolation_id: str, *, person: str) -> Recorded:
         """Take one isolation back, whoever asked for it."""
-        isolating.named(person)
+        persons.named(person)
         uid = self._store.node_view(node, now_s=self._clock.wall()).node.uid
         async with self._writing(node):
             before = self._entry(node, isolation_id)

@@ -44,6 +44,16 @@ class Park(Frozen):
     at_s: float
 
 
+class Rearm(Frozen):
+    """A person's word that ended a park. `told`: its Event was handed out."""
+
+    person: str
+    text: str = ""
+    reason: str  # of the park that it ended
+    at_s: float
+    told: bool = False
+
+
 class WorkloadLedger(Frozen):
     """Memory of one workload. A fresh one (`epoch` 0) says nothing was ever done."""
 
@@ -57,6 +67,7 @@ class WorkloadLedger(Frozen):
     attempts: tuple[Attempt, ...] = ()  # since the last stable stretch
     closed: tuple[ClosedRecovery, ...] = ()  # newest last
     parked: Park | None = None
+    rearmed: Rearm | None = None  # the newest
     adopted_podgroup_uid: str = ""
     adopted_at_s: float = 0.0  # when the adoption was last ordered
     retry_times_written: bool = False  # our entry in remain-retry-times stands

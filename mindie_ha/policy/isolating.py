@@ -20,20 +20,16 @@ from mindie_ha.model.faults import Cause
 from mindie_ha.model.ledgers import MAX_PAST, Isolation, NodeLedger, PastIsolation
 from mindie_ha.model.levels import Level
 from mindie_ha.model.settings import ChipIsolation, FaultSettings
+from mindie_ha.policy import persons
 
-PERSON = "person:"
 RULE = "rule:frequency"
 REASON_PERSON = "Person"
 REASON_REPEATED = "Repeated"
 SOFTWARE_WINDOW_S = 30.0
-MAX_TEXT = 200
-MAX_FOR_S = 90 * 86_400.0
 MAX_PERSONS = 20
 MAX_CARD = 31  # the highest number that a public fault may name
 _CARD = re.compile(r".+-(?P<number>[0-9]{1,2})\Z")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._-]{0,62}\Z")
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._]{0,40}-[0-9]{1,4}\Z")
-_TEXT = re.compile(r"[^\x00-\x1f\x7f]+\Z")
 
 
 def means_for(device: str, settings: FaultSettings) -> Literal["node-taint", "public-fault"]:
@@ -67,19 +63,13 @@ def for_person(
     """The entry that a person asks for; `for_s` None: until released. Raises InputError."""
     if device and not _DEVICE.match(device):
         raise InputError(f"{device[:64]!r} is no card", where="device", advice="for example Ascend910-3")
-    text = text.strip()
-    if not 0 < len(text) <= MAX_TEXT or not _TEXT.match(text):
-        advice = f"one line of at most {MAX_TEXT} characters"
-        raise InputError("a reason is needed", where="reason", advice=advice)
-    if for_s is not None and not 0 < for_s <= MAX_FOR_S:
-        raise InputError(
-            f"{for_s:g} s is out of range", where="for_s", advice=f"more than 0, at most {MAX_FOR_S:g}"
-        )
+    text = persons.reason(text)
+    for_s = persons.lasting(for_s)
     return Isolation(
         id=entry_id(REASON_PERSON, device),
         device=device,
         reason=REASON_PERSON,
-        wanted_by=(named(person),),
+        wanted_by=(persons.named(person),),
         until="released" if for_s is None else "time",
         ends_at_s=None if for_s is None else now_s + for_s,
         since_s=now_s,
@@ -88,14 +78,6 @@ def for_person(
         counted=False,
         means=means_for(device, settings),
     )
-
-
-def named(person: str) -> str:
-    """`person:<name>`. Raises InputError for what is no name."""
-    if not _NAME.match(person):
-        advice = "letters, digits, @ . _ -, at most 63"
-        raise InputError(f"{person[:64]!r} is no user name", where="person", advice=advice)
-    return PERSON + person
 
 
 def asked_by_person(ledger: NodeLedger, wanted: Isolation) -> NodeLedger:
@@ -170,7 +152,7 @@ def released(ledger: NodeLedger, isolation_id: str, *, person: str, now_s: float
     if standing is None:
         return ledger
     if standing.overruled_at_s is None:
-        update = {"overruled_at_s": now_s, "overruled_by": named(person)}
+        update = {"overruled_at_s": now_s, "overruled_by": persons.named(person)}
         ledger = _with(ledger, standing.model_copy(update=update))
     return uncounted(ledger, standing.device)
 

@@ -21,7 +21,7 @@ from mindie_ha.model.levels import Level
 from mindie_ha.model.nodes import TAINT_ISOLATED
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import NodeView
-from mindie_ha.policy import flaps, isolating
+from mindie_ha.policy import flaps, isolating, persons
 
 
 def undo_of(node: str) -> str:
@@ -106,7 +106,7 @@ def _still_wanted(ledger: NodeLedger, wanted: frozenset[str]) -> list[Isolation]
 
 def _stays(who: str) -> bool:
     """Whether a wish lasts by itself; that of a recovery lasts as long as the recovery is open."""
-    return who.startswith(isolating.PERSON) or who == isolating.RULE
+    return who.startswith(persons.PERSON) or who == isolating.RULE
 
 
 def _counting(before: NodeLedger, after: NodeLedger, *, settings: Settings, now_s: float) -> NodeLedger:
@@ -268,7 +268,7 @@ def _end(isolation: Isolation) -> str:
 
 def _why_over(isolation: Isolation) -> str:
     if isolation.overruled_by:
-        return f"by {isolation.overruled_by.removeprefix(isolating.PERSON)}"
+        return f"by {isolation.overruled_by.removeprefix(persons.PERSON)}"
     if isolation.overruled_at_s is not None:
         return "its taint was removed by hand"
     if isolation.until == "time":

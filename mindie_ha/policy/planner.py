@@ -17,7 +17,17 @@ from mindie_ha.model.pods import PodPhase
 from mindie_ha.model.recoveries import Outcome, Phase
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import ScopeView, WorkloadView
-from mindie_ha.policy import brakes, budgets, ownership, records, recovering, retries, tables, verdicts
+from mindie_ha.policy import (
+    brakes,
+    budgets,
+    ownership,
+    rearming,
+    records,
+    recovering,
+    retries,
+    tables,
+    verdicts,
+)
 from mindie_ha.policy.looks import Look, TableStanding, say
 from mindie_ha.policy.ownership import Ownership
 
@@ -109,7 +119,10 @@ def already_parked(look: Look) -> Decision | None:
     park = look.view.ledger.parked
     if park is None:
         return None
-    return say(look, rule="parked", sentence=f"parked ({park.reason}): {park.message}")
+    command = rearming.command(look.workload.key)
+    return say(
+        look, rule="parked", sentence=f"parked ({park.reason}): {park.message}; `{command}` re-arms it"
+    )
 
 
 def owner_gave_up(look: Look) -> Decision | None:
@@ -165,16 +178,18 @@ RULES: tuple[Rule, ...] = (
 
 
 def _keep_books(look: Look, decision: Decision) -> Decision:
-    """Adoption, members and the operator's retries: each written once per object."""
+    """Adoption, members, the operator's retries and a person's word: each written once per object."""
     ledger, adoption, adopt_again_s = _adopt(look, decision.ledger)
     ledger = _count_members(look, ledger)
     ledger, granted, grant_at_s = (ledger, None, None) if ledger.parked else retries.grant(look, ledger)
+    ledger, word = rearming.told(ledger, key=look.workload.key)
     extra: tuple[Action, ...] = tuple(action for action in (adoption, granted) if action is not None)
     times = [time for time in (decision.wake_at_s, adopt_again_s, grant_at_s) if time is not None]
     return replace(
         decision,
         ledger=ledger,
         actions=(*extra, *decision.actions),
+        notices=(*word, *decision.notices),
         wake_at_s=min(times, default=None),
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from mindie_ha.model.decisions import Action, Decision, Notice
 from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.recoveries import Outcome, Phase, Recovery
-from mindie_ha.policy import budgets, obligations, records
+from mindie_ha.policy import budgets, obligations, rearming, records
 from mindie_ha.policy.ladders import ladder
 from mindie_ha.policy.looks import Look, say
 from mindie_ha.policy.rungs import phases
@@ -274,8 +274,7 @@ def park(look: Look, *, reason: str, message: str) -> Decision:
         sentence = f"will park ({reason}) when isolation {blocking[0].ref} is no longer needed"
         wake_at_s = look.now_s + look.settings.phases.list_lag_s
         return say(look, rule="park", sentence=sentence, wake_at_s=wake_at_s, outcome=Outcome.WAITING)
-    ledger_map = f"mindie-ha-ledger-{look.workload.kind.lower()}-{look.workload.key.name}"
-    text = f"{message}. Nothing more is done until a person deletes its memory, ConfigMap {ledger_map}"
+    text = f"{message}. Nothing more is done until a person says `{rearming.command(look.workload.key)}`"
     ledger = records.parked(look.view.ledger, reason=reason, message=message, now_s=look.now_s)
     notice = Notice(
         reason, f"{look.workload.key}: {text}", warning=True, key=f"park:{look.workload.uid}#{ledger.epoch}"

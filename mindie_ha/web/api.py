@@ -8,6 +8,7 @@
     POST /v1/services/{ns}/{job_id}/ranktable/push hand the current table over to every destination again
     POST /v1/faults                                report public faults; the body is a ConfigMap's message
     …    /v1/faults /v1/nodes                      faults of the fleet, isolations: see `nodes.py`
+    POST /v1/workloads/{ns}/{name}/reset           re-arm a parked one: see `workloads.py`
     GET  /v1/decisions?subject=NS/NAME&limit=N     newest decisions, oldest first
 
 Errors are `{"error": {"what", "where", "advice"}}`. Handlers read snapshots and never touch the cluster.
@@ -30,7 +31,7 @@ from mindie_ha.engine.sinks import as_json
 from mindie_ha.intake import bodies
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey, job_key, service_key
-from mindie_ha.web import nodes
+from mindie_ha.web import nodes, workloads
 from mindie_ha.web.answers import json_response, problem
 from mindie_ha.web.fault_reports import FleetReporter
 from mindie_ha.web.reports import Reporter
@@ -82,6 +83,7 @@ class Sources:
     faults: FaultPort
     fleet: FleetReporter
     desk: nodes.Desk
+    rearm: workloads.Desk
 
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -106,6 +108,7 @@ def make_app(sources: Sources, *, max_body_bytes: int) -> web.Application:
         ]
     )
     nodes.install(app, fleet=sources.fleet, desk=sources.desk)
+    workloads.install(app, desk=sources.rearm)
     return app
 
 

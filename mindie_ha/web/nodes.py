@@ -16,17 +16,8 @@ from typing import Protocol
 from aiohttp import web
 
 from mindie_ha.engine.isolation_desk import Recorded
-from mindie_ha.intake import bodies
-from mindie_ha.model.errors import (
-    ClusterError,
-    Conflict,
-    InputError,
-    LeaseLost,
-    LedgerUnreadable,
-    MindieHaError,
-    NotFound,
-)
-from mindie_ha.web.answers import json_response, problem
+from mindie_ha.model.errors import InputError, MindieHaError
+from mindie_ha.web.answers import asked, json_response, problem, refusal, seconds_of, text_of
 from mindie_ha.web.fault_reports import FleetReporter, isolation_report
 
 FIELDS = frozenset({"reason", "person", "device", "for_s"})
@@ -88,30 +79,18 @@ async def _node(request: web.Request) -> web.Response:
 
 
 async def _isolate(request: web.Request) -> web.Response:
-    where = request.path
     try:
-        wanted = _wanted(request, await request.read())
-    except UnicodeDecodeError:
-        return problem(400, "the body is not UTF-8", where=where)
+        body = await asked(request, FIELDS)
+        wanted = request.app[DESK].isolate(
+            request.match_info["node"],
+            device=text_of(body, "device"),
+            text=text_of(body, "reason"),
+            person=text_of(body, "person") or ANYBODY,
+            for_s=seconds_of(body, "for_s"),
+        )
     except InputError as error:
-        return problem(400, error.what, where=error.where, advice=error.advice)
-    return await _answer(wanted, where=where, changed=201)
-
-
-def _wanted(request: web.Request, raw: bytes) -> Awaitable[Recorded]:
-    """What a body asks for. Raises InputError, UnicodeDecodeError."""
-    body = bodies.parse_object(raw.decode(), where=request.path)
-    unknown = sorted(body.keys() - FIELDS)
-    if unknown:
-        advice = ", ".join(sorted(FIELDS))
-        raise InputError(f"unknown field {unknown[0][:64]!r}", where=request.path, advice=advice)
-    return request.app[DESK].isolate(
-        request.match_info["node"],
-        device=_text(body, "device"),
-        text=_text(body, "reason"),
-        person=_text(body, "person") or ANYBODY,
-        for_s=_seconds(body),
-    )
+        return refusal(error, where=request.path)
+    return await _answer(wanted, where=request.path, changed=201)
 
 
 async def _release(request: web.Request) -> web.Response:
@@ -123,40 +102,11 @@ async def _release(request: web.Request) -> web.Response:
 async def _answer(change: Awaitable[Recorded], *, where: str, changed: int) -> web.Response:
     try:
         recorded = await change
-    except InputError as error:
-        return problem(400, error.what, where=error.where, advice=error.advice)
-    except NotFound as error:
-        return problem(404, str(error), where=where, advice="GET /v1/nodes lists them")
-    except (Conflict, LedgerUnreadable) as error:
-        return problem(409, str(error), where=where, advice="nothing was recorded")
-    except (ClusterError, LeaseLost) as error:
-        return problem(503, str(error), where=where, advice="nothing may be recorded; ask again")
     except MindieHaError as error:
-        return problem(500, str(error), where=where)
+        return refusal(error, where=where, advice="GET /v1/nodes lists them")
     entry = isolation_report(recorded.isolation).model_dump(mode="json")
     body = {"node": recorded.node, "isolation": entry, "changed": recorded.changed}
     return json_response(body, status=changed if recorded.changed else 200)
-
-
-def _text(body: dict[str, object], name: str) -> str:
-    value = body.get(name)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise InputError("must be a text", where=name)
-    return value
-
-
-def _seconds(body: dict[str, object]) -> float | None:
-    value = body.get("for_s")
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError("must be a number of seconds", where="for_s")
-    try:
-        return float(value)
-    except OverflowError:
-        raise InputError("is out of range", where="for_s") from None
 
 
 def _no_node(name: str, *, where: str) -> web.Response:

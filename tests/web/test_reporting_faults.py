@@ -10,9 +10,9 @@ from prometheus_client import CollectorRegistry
 
 from mindie_ha.channels.ports import ReportAnswer, ReportCode
 from mindie_ha.engine.records import Recorder
+from mindie_ha.web import nodes, workloads
 from mindie_ha.web.api import Health, Sources, TableSource, make_app
 from mindie_ha.web.fault_reports import FleetReporter
-from mindie_ha.web.nodes import Desk
 from mindie_ha.web.reports import Reporter
 from tests.channels.fakes import FakeReports
 from tests.intake.public_examples import body
@@ -36,7 +36,8 @@ async def _post(reports: FakeReports, **sent: Any) -> tuple[int, dict[str, Any]]
         health=lambda: Health(live=True, ready=True),
         faults=reports,
         fleet=cast("FleetReporter", None),
-        desk=cast("Desk", None),
+        desk=cast("nodes.Desk", None),
+        rearm=cast("workloads.Desk", None),
     )
     async with TestClient(TestServer(make_app(sources, max_body_bytes=65536))) as client:
         response = await client.post("/v1/faults", **sent)

@@ -1,0 +1,55 @@
+"""`mindie-ha reset`: re-arm a parked workload, by a controller's API or by writing its ledger."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import orjson
+import typer
+
+from mindie_ha.app import rearm_desk
+from mindie_ha.cli.configs import load_settings
+from mindie_ha.cli.isolations import user
+from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption
+from mindie_ha.cli.output import Format, print_document, print_line
+from mindie_ha.cli.sources import one_source, run_async, send
+from mindie_ha.model.errors import InputError
+from mindie_ha.model.ids import ObjectKey
+from mindie_ha.web.workloads import plain
+
+
+def reset(
+    *,
+    workload: Annotated[str, typer.Argument(metavar="NAMESPACE/NAME", help="name of the workload")],
+    reason: Annotated[str, typer.Option("--reason", help="why, in one line")] = "",
+    server: ServerOption = "",
+    kubeconfig: KubeconfigOption = None,
+    output: OutputOption = Format.TEXT,
+) -> None:
+    """Re-arm a parked workload: it is recovered again; software retries that were paid stay paid."""
+    key = ObjectKey.parse(workload)
+    if not (key.namespace and key.name) or "/" in key.namespace:
+        raise InputError(
+            f"{workload[:80]!r} is no NAMESPACE/NAME", where="command line", advice="see `mindie-ha status`"
+        )
+    found = run_async(_reset(key, reason, server, kubeconfig))
+    if output is not Format.TEXT:
+        print_document(found, output)
+    elif not found["changed"]:
+        print_line(f"{key} is not parked; nothing was changed")
+    else:
+        park = found["parked"]
+        print_line(f"{key} is re-armed; it was parked ({park['reason']}): {park['message']}")
+
+
+async def _reset(key: ObjectKey, reason: str, server: str, kubeconfig: Path | None) -> dict[str, Any]:
+    one_source(server, kubeconfig)
+    if not server:
+        async with rearm_desk(load_settings(), kubeconfig=kubeconfig) as desk:
+            return plain(await desk.reset(key, text=reason, person=user()))
+    path = f"/v1/workloads/{quote(key.namespace, safe='')}/{quote(key.name, safe='')}/reset"
+    body, _ = await send(server, path, method="POST", body={"reason": reason, "person": user()})
+    found: dict[str, Any] = orjson.loads(body)
+    return found

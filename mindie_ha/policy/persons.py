@@ -1,0 +1,42 @@
+"""What people say when they ask for something: who they are, why, and for how long. Pure.
+
+The same bounds wherever a person's word is recorded (isolations, resets, pauses), so that nothing that is
+kept can outgrow its record or break a line of output.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mindie_ha.model.errors import InputError
+
+PERSON = "person:"
+MAX_TEXT = 200
+MAX_FOR_S = 90 * 86_400.0
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._-]{0,62}\Z")
+_TEXT = re.compile(r"[^\x00-\x1f\x7f]+\Z")
+
+
+def named(person: str) -> str:
+    """`person:<name>`. Raises InputError for what is no name."""
+    if not _NAME.match(person):
+        advice = "letters, digits, @ . _ -, at most 63"
+        raise InputError(f"{person[:64]!r} is no user name", where="person", advice=advice)
+    return PERSON + person
+
+
+def reason(text: str) -> str:
+    """The reason in one line. Raises InputError where there is none, or too much of it."""
+    text = text.strip()
+    if not 0 < len(text) <= MAX_TEXT or not _TEXT.match(text):
+        advice = f"one line of at most {MAX_TEXT} characters"
+        raise InputError("a reason is needed", where="reason", advice=advice)
+    return text
+
+
+def lasting(for_s: float | None) -> float | None:
+    """A duration in seconds; None: until taken back. Raises InputError."""
+    if for_s is not None and not 0 < for_s <= MAX_FOR_S:
+        advice = f"more than 0, at most {MAX_FOR_S:g}"
+        raise InputError(f"{for_s:g} s is out of range", where="for_s", advice=advice)
+    return for_s
