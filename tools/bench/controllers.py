@@ -13,7 +13,7 @@ from tools.bench.processes import say_ready
 # The pauses between two recoveries of one instance are taken away, so that runs can follow at once.
 CONFIG = """
 phases: {settle_s: 0.05}
-faults: {release_after_s: 0}
+faults: {release_after_s: 0, manual_threshold: 1000000}
 budgets: {backoff_first_s: 0.001, backoff_max_s: 0.001, stable_s: 0.001, max_attempts: 1000000}
 """
 
