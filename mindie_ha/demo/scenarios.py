@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -162,7 +162,7 @@ def _manifest(name: str, folder: Path | None) -> Iterator[Object]:
 def read_objects(path: Path) -> tuple[Object, ...]:
     """The Kubernetes objects of a file. Raises InputError: what, where, what to do."""
     found = []
-    for number, each in enumerate(_documents(_read(path), where=str(path)), start=1):
+    for number, each in enumerate(_flat(_documents(_read(path), where=str(path))), start=1):
         metadata = each.get("metadata")
         if not (isinstance(each.get("kind"), str) and isinstance(each.get("apiVersion"), str)):
             raise InputError("has no kind or apiVersion", where=f"{path}: document {number}")
@@ -171,6 +171,16 @@ def read_objects(path: Path) -> tuple[Object, ...]:
         # YAML anchors share objects and YAML dates are no JSON: a copy through JSON settles both
         found.append(json.loads(json.dumps(each, default=str)))
     return tuple(found)
+
+
+def _flat(documents: Iterable[Object]) -> Iterator[Object]:
+    """The objects one by one: `kubectl get -o yaml` wraps several into a List."""
+    for each in documents:
+        items = each.get("items")
+        if each.get("kind") == "List" and isinstance(items, list):
+            yield from (item for item in items if isinstance(item, dict))
+        else:
+            yield each
 
 
 __all__ = ["DEFAULT", "Cluster", "Scenario", "load", "names", "read_objects"]

@@ -194,3 +194,11 @@ def test_a_broken_manifest_is_one_line(tmp_path: Path, text: str, said: str) -> 
         scenarios.read_objects(path)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_list_as_kubectl_prints_it_is_taken_apart(tmp_path: Path) -> None:
+    path = tmp_path / "dump.yaml"
+    item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    other = {**item, "metadata": {"name": "b"}}
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [item, other]}))
+    assert [each["metadata"]["name"] for each in scenarios.read_objects(path)] == ["a", "b"]
