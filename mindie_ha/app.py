@@ -35,6 +35,7 @@ from mindie_ha.engine.isolation_desk import IsolationDesk
 from mindie_ha.engine.marks import Marks
 from mindie_ha.engine.node_ledgers import NodeLedgers
 from mindie_ha.engine.outlets import Outlets
+from mindie_ha.engine.pause_desk import PauseDesk
 from mindie_ha.engine.public_reports import PublicReportDesk
 from mindie_ha.engine.public_tables import load_public_codes
 from mindie_ha.engine.rearm_desk import RearmDesk
@@ -163,6 +164,7 @@ class App:
             store=core.store, nodes=self.nodes, clock=core.clock, settings=settings
         )
         self.rearm = RearmDesk(store=core.store, ledgers=ledgers, clock=core.clock, settings=settings)
+        self.pauses = PauseDesk(store=core.store, ledgers=ledgers, clock=core.clock, settings=settings)
         self._events = Events(
             writer=self.writer, clock=core.clock, entropy=core.entropy.child("events"), metrics=self.metrics
         )
@@ -280,6 +282,7 @@ class App:
             fleet=self.core.fleet,
             desk=self.isolations,
             rearm=self.rearm,
+            pauses=self.pauses,
         )
         return make_app(sources, max_body_bytes=self.settings.http.max_body_bytes)
 
@@ -287,7 +290,7 @@ class App:
         """Gauges that are read from the live parts when somebody scrapes."""
         self.metrics.subscribers.set_function(lambda: self.outlets.mailboxes.open_streams)
         self.metrics.leader.set_function(lambda: float(self.started.is_set()))
-        for kind in ("workload", "service", "node"):
+        for kind in ("workload", "service", "node", "pauses"):
             gauge = self.metrics.ledgers_unreadable.labels(kind)
             gauge.set_function(partial(self.core.store.ledgers_unreadable, kind))
 
@@ -413,6 +416,14 @@ async def rearm_desk(settings: Settings, *, kubeconfig: Path | None) -> AsyncIte
     async with looking(settings, kubeconfig=kubeconfig) as core:
         ledgers = Ledgers(store=core.store, writer=_writer(core), namespace=settings.cluster.namespace)
         yield RearmDesk(store=core.store, ledgers=ledgers, clock=core.clock, settings=settings)
+
+
+@asynccontextmanager
+async def pause_desk(settings: Settings, *, kubeconfig: Path | None) -> AsyncIterator[PauseDesk]:
+    """Where people pause and resume without the API of a controller; the one that runs obeys."""
+    async with looking(settings, kubeconfig=kubeconfig) as core:
+        ledgers = Ledgers(store=core.store, writer=_writer(core), namespace=settings.cluster.namespace)
+        yield PauseDesk(store=core.store, ledgers=ledgers, clock=core.clock, settings=settings)
 
 
 async def published_table(settings: Settings, service: ObjectKey, *, kubeconfig: Path | None) -> str:

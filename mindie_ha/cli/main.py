@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from mindie_ha import __version__
-from mindie_ha.cli import demo, faults, isolations, lint, ranktables, resets, run, sim, status
+from mindie_ha.cli import demo, faults, isolations, lint, pauses, ranktables, resets, run, sim, status
 from mindie_ha.cli.options import OutputOption
 from mindie_ha.cli.output import Format, complain, print_document, print_line
 from mindie_ha.model.errors import InputError, MindieHaError
@@ -39,6 +39,8 @@ app.command("status")(status.status)
 app.command("faults")(faults.faults)
 app.command("isolate")(isolations.isolate)
 app.command("release")(isolations.release)
+app.command("pause")(pauses.pause)
+app.command("resume")(pauses.resume)
 app.command("reset")(resets.reset)
 app.command("lint")(lint.lint)
 app.add_typer(ranktables.app, name="ranktable")

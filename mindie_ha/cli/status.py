@@ -54,6 +54,8 @@ def show(found: dict[str, Any]) -> None:
         print_line("no service or job with MindIE labels was found")
     for each in found["isolated"]:
         print_line(isolated_line(each))
+    for each in found["pauses"]:
+        print_line(paused_line(each))
     for each in found["problems"]:
         print_line(f"not understood: {each['object']}: {each['problem']}")
 
@@ -62,9 +64,20 @@ def isolated_line(isolated: dict[str, Any]) -> str:
     """One isolation for people."""
     what = f"{isolated['node']} {isolated['device']}".rstrip()
     why = isolated["text"] or isolated["reason"]
-    ends = isolated["ends_at_s"]
-    until = f"for {max(0, int(ends - time.time()))} s more" if ends else f"until {isolated['until']}"
+    until = still(isolated["ends_at_s"], otherwise=f"until {isolated['until']}")
     return f"isolated: {what}: {why}, {until} (mindie-ha release {what.replace(' ', ' --device ')})"
+
+
+def paused_line(pause: dict[str, Any]) -> str:
+    """One pause for people."""
+    until = still(pause["ends_at_s"], otherwise="until resumed")
+    who = pause["person"].removeprefix("person:")
+    return f"paused: {pause['scope']}: {pause['text']} (by {who}), {until} ({pause['undo']})"
+
+
+def still(ends_at_s: float | None, *, otherwise: str) -> str:
+    """For how long, or until when."""
+    return f"for {max(0, int(ends_at_s - time.time()))} s more" if ends_at_s else otherwise
 
 
 def show_service(service: dict[str, Any]) -> None:

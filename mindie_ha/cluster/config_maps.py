@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from mindie_ha.cluster import convert, documents
 from mindie_ha.cluster.fault_reports import FaultReports, News
@@ -28,6 +29,7 @@ from mindie_ha.intake import listed_devices
 from mindie_ha.model.errors import InputError, LedgerUnreadable
 from mindie_ha.model.ids import ObjectKey, ScopeKey, service_key
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
+from mindie_ha.model.pauses import PauseLedger, Pauses
 from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.ranktables import RanktableError
 from mindie_ha.model.recoveries import Frozen, Recovery
@@ -45,6 +47,7 @@ FAULT_NAMESPACES = {
     Family.NODE_CONFIG: "mindx-dl",
 }
 LABEL_OF_PUBLIC = "public-faults"
+LedgerT = TypeVar("LedgerT", bound=Frozen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +63,31 @@ class LedgerEntry:
     annotations: Mapping[str, str]
 
 
+def read(entry: LedgerEntry | None, model: type[LedgerT]) -> tuple[LedgerT | None, str]:
+    """The ledger in an entry where it is a `model`, and else why it cannot be read; neither for none."""
+    if entry is None:
+        return None, ""
+    if isinstance(entry.ledger, model):
+        return entry.ledger, ""
+    return None, entry.error or f"ConfigMap {entry.key} is no {model.__name__}"
+
+
+def version_of(entry: LedgerEntry | None) -> str:
+    """The resourceVersion of an entry; empty for none."""
+    return entry.resource_version if entry is not None else ""
+
+
 class ConfigMaps:
     """Tables of parsed ConfigMaps; `put` and `drop` say what a change touches."""
 
     def __init__(
-        self, *, feed: FaultFeed = FaultFeed.DEVICE_PLUGIN, refused: Callable[[str], None] | None = None
+        self,
+        *,
+        feed: FaultFeed = FaultFeed.DEVICE_PLUGIN,
+        pauses: ObjectKey,
+        refused: Callable[[str], None] | None = None,
     ) -> None:
+        self._pauses = pauses
         self.listings = Listings()
         self.public = PublicReports()
         self.reports = FaultReports(feed=feed, problem=self._note_problem, refused=refused or _uncounted)
@@ -131,6 +153,12 @@ class ConfigMaps:
     def ledger(self, key: ObjectKey) -> LedgerEntry | None:
         """The ledger stored under a ConfigMap key."""
         return self.ledgers.get(key)
+
+    def pauses(self) -> Pauses:
+        """What people paused."""
+        entry = self.ledgers.get(self._pauses)
+        ledger, error = read(entry, PauseLedger)
+        return Pauses(ledger or PauseLedger(), version_of(entry), error)
 
     def open_recoveries(self) -> frozenset[str]:
         """Names of all open recoveries as isolations know them (`recovery:<ns>/<name>#<epoch>`).
@@ -249,6 +277,8 @@ class ConfigMaps:
 
     def _ledger_touch(self, entry: LedgerEntry) -> Touched:
         ledger = entry.ledger
+        if entry.key == self._pauses:
+            return Touched(set(), set(), urgent=True, everything=True)
         if isinstance(ledger, PublicFaultLedger):
             return self.public.remember(ledger)
         if isinstance(ledger, ServiceLedger):
@@ -331,4 +361,4 @@ def _ledger_entry(item: SlimConfigMap) -> LedgerEntry:
     )
 
 
-__all__ = ["ConfigMaps", "LedgerEntry"]
+__all__ = ["ConfigMaps", "LedgerEntry", "read", "version_of"]

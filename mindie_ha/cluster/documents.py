@@ -18,6 +18,7 @@ from mindie_ha.cluster.sources import LABEL_LEDGER
 from mindie_ha.model.errors import LedgerUnreadable
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
+from mindie_ha.model.pauses import PauseLedger
 from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.recoveries import Frozen
 from mindie_ha.model.workloads import Workload
@@ -54,6 +55,11 @@ def node_ledger_key(namespace: str, node: str) -> ObjectKey:
 def public_ledger_key(namespace: str) -> ObjectKey:
     """Where all public faults are remembered: in our namespace."""
     return ObjectKey(namespace, "mindie-ha-public-faults")
+
+
+def pauses_key(namespace: str) -> ObjectKey:
+    """Where every pause is remembered: in our namespace."""
+    return ObjectKey(namespace, "mindie-ha-pauses")
 
 
 def mark_key(namespace: str, node: str) -> ObjectKey:
@@ -127,6 +133,7 @@ def kind_of(config_map: SlimConfigMap) -> tuple[type[Frozen], int] | None:
         "workload": (WorkloadLedger, MAX_BYTES),
         "service": (ServiceLedger, MAX_SERVICE_BYTES),
         "node": (NodeLedger, MAX_BYTES),
+        "pauses": (PauseLedger, MAX_BYTES),
         "public-faults": (PublicFaultLedger, MAX_PUBLIC_BYTES),
     }
     return kinds.get(config_map.metadata.labels.get(LABEL_LEDGER, ""))
@@ -150,6 +157,7 @@ __all__ = [
     "manifest",
     "mark_key",
     "node_ledger_key",
+    "pauses_key",
     "public_ledger_key",
     "service_ledger_key",
     "workload_ledger_key",

@@ -17,6 +17,7 @@ from mindie_ha.cluster.writer import Writer, Written
 from mindie_ha.model.errors import LedgerUnreadable
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
+from mindie_ha.model.pauses import PauseLedger
 from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.recoveries import Frozen
 from mindie_ha.model.workloads import Workload
@@ -25,7 +26,7 @@ OWNER_API_VERSIONS = {"AscendJob": ASCEND_JOB.api_version}
 
 
 class Ledgers:
-    """Writes the four kinds of ledgers; `namespace` is ours."""
+    """Writes the five kinds of ledgers; `namespace` is ours."""
 
     def __init__(self, *, store: Store, writer: Writer, namespace: str) -> None:
         self._store = store
@@ -66,6 +67,18 @@ class Ledgers:
             label="node",
             annotations={documents.ANNOTATION_NODE: ledger.node},
             owner=owner,
+            limit=documents.MAX_BYTES,
+            version=version,
+        )
+
+    async def save_pauses(self, ledger: PauseLedger, *, version: str) -> Written:
+        """Write what people paused."""
+        return await self._save(
+            documents.pauses_key(self._namespace),
+            ledger,
+            label="pauses",
+            annotations={},
+            owner=None,
             limit=documents.MAX_BYTES,
             version=version,
         )

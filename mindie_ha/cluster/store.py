@@ -9,10 +9,9 @@ One event loop; nothing here awaits or raises for hostile input.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
 
 from mindie_ha.cluster import convert, documents
-from mindie_ha.cluster.config_maps import ConfigMaps, LedgerEntry
+from mindie_ha.cluster.config_maps import ConfigMaps, LedgerEntry, read, version_of
 from mindie_ha.cluster.facts import Facts
 from mindie_ha.cluster.fleets import Fleet
 from mindie_ha.cluster.indexes import Versions
@@ -42,15 +41,14 @@ from mindie_ha.model.faults import Fault
 from mindie_ha.model.ids import ObjectKey, ScopeKey, ScopeKind, node_key
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
 from mindie_ha.model.nodes import Node
+from mindie_ha.model.pauses import Pauses
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.public_faults import PublicFaultLedger
-from mindie_ha.model.recoveries import Frozen
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import FleetView, NodeView, ScopeView, TableView, WorkloadView
 from mindie_ha.model.workloads import PodGroup, RingsConfig, Workload
 from mindie_ha.ranktable.hccl import RINGS_CONFIG_PREFIX, rings_config_name
 
-LedgerT = TypeVar("LedgerT", bound=Frozen)
 Listener = Callable[[frozenset[ScopeKey], bool], None]  # (scopes to look at again, urgent)
 FOREVER = 1 << 62  # UIDs never come back
 
@@ -69,7 +67,8 @@ class Store:
         self._clock = clock
         self._settings = settings
         self._listener = listener
-        self._maps = ConfigMaps(feed=settings.faults.source, refused=refused)
+        pauses = documents.pauses_key(settings.cluster.namespace)
+        self._maps = ConfigMaps(feed=settings.faults.source, pauses=pauses, refused=refused)
         self._fleet = Fleet(settings.brakes)
         self._versions: Versions[tuple[str, ObjectKey]] = Versions()
         self._facts = Facts(clock=clock, fleet=self._fleet)
@@ -200,13 +199,14 @@ class Store:
             fleet=self.fleet(now_s=now_s),
             table=table,
             orphan_rings=orphans,
+            pauses=self._maps.pauses(),
             wake_at_s=min(wakes, default=None),
         )
 
     def node_view(self, name: str, *, now_s: float) -> NodeView:
         """Everything known of a node; one that does not exist says so."""
         entry = self._maps.ledger(documents.node_ledger_key(self._settings.cluster.namespace, name))
-        ledger, error = _read(entry, NodeLedger)
+        ledger, error = read(entry, NodeLedger)
         node = self._facts.nodes.get(name) or Node(name=name, exists=False, ready=False)
         report = self._recurring.report(name, ledger, now_s=now_s)
         marked = mark_fault(node, now_s=now_s)
@@ -218,7 +218,7 @@ class Store:
             listed=self._maps.listings.of(name, now_s=now_s),
             recurring=self._recurring.followed(name, ledger, now_s=now_s) if not error else None,
             ledger=ledger,
-            ledger_version=_version_of(entry),
+            ledger_version=version_of(entry),
             ledger_error=error,
             publicly_bad=frozenset(fault.device for fault in self._public_faults(name, now_s) if fault.acts),
         )
@@ -226,7 +226,7 @@ class Store:
     def card_faults(self, node: str, *, now_s: float) -> tuple[Fault, ...]:
         """What is wrong with the cards of a node, told by the device plugin or by public faults."""
         entry = self._maps.ledger(documents.node_ledger_key(self._settings.cluster.namespace, node))
-        told = self._recurring.raised(node, _read(entry, NodeLedger)[0], now_s=now_s)
+        told = self._recurring.raised(node, read(entry, NodeLedger)[0], now_s=now_s)
         return (*told, *self._public_faults(node, now_s))
 
     def reported_nodes(self) -> frozenset[str]:
@@ -252,6 +252,10 @@ class Store:
     def fleet(self, *, now_s: float) -> FleetView:
         """The summary of all nodes."""
         return self._fleet.view(now_s=now_s, open_recoveries=len(self._maps.recovering))
+
+    def pauses(self) -> Pauses:
+        """What people paused."""
+        return self._maps.pauses()
 
     def scopes(self) -> frozenset[ScopeKey]:
         """Every service and job that is known, for a full look after start."""
@@ -324,7 +328,7 @@ class Store:
         return self._maps.retries_map
 
     def ledgers_unreadable(self, kind: str) -> int:
-        """How many ledgers of a kind (`workload`, `service`, `node`) stop their owner."""
+        """How many ledgers of a kind (`workload`, `service`, `node`, `pauses`) stop their owner."""
         entries = self._maps.ledgers.values()
         return sum(1 for entry in entries if entry.error and entry.label == kind)
 
@@ -367,7 +371,7 @@ class Store:
             workload=workload,
             pods=pods,
             ledger=ledger,
-            ledger_version=_version_of(self._maps.ledger(documents.workload_ledger_key(workload))),
+            ledger_version=version_of(self._maps.ledger(documents.workload_ledger_key(workload))),
             ledger_error=error,
             podgroup=group,
             rings=rings,
@@ -393,7 +397,7 @@ class Store:
         entry = self._maps.ledger(documents.workload_ledger_key(workload))
         if entry is None or (entry.owner_uid and entry.owner_uid != workload.uid):
             return fresh, ""  # none, or that of an earlier object of this name
-        ledger, error = _read(entry, WorkloadLedger)
+        ledger, error = read(entry, WorkloadLedger)
         if ledger is not None and ledger.workload_uid != workload.uid:
             return fresh, ""
         return ledger or fresh, error
@@ -403,7 +407,7 @@ class Store:
             return None
         key = documents.service_ledger_key(scope.namespace, scope.name)
         entry = self._maps.ledger(key)
-        ledger, error = _read(entry, ServiceLedger)
+        ledger, error = read(entry, ServiceLedger)
         if ledger is not None and (ledger.namespace, ledger.job_id) != (scope.namespace, scope.name):
             ledger, error = None, f"ConfigMap {entry.key if entry else ''} is the ledger of another service"
         last = self._maps.tables.get(key)
@@ -413,7 +417,7 @@ class Store:
             shared.update(self._facts.sharers(self._facts.workloads[uid]))
         return TableView(
             ledger=(last if lost else ledger) or ServiceLedger(namespace=scope.namespace, job_id=scope.name),
-            ledger_version=_version_of(entry),
+            ledger_version=version_of(entry),
             ledger_error=error,
             recorded=not lost,
             subscribers=subscribers,
@@ -450,7 +454,7 @@ class Store:
             del self._answered[identity]
 
     def _tell(self, touched: Touched) -> frozenset[ScopeKey]:
-        scopes = set(touched.scopes)
+        scopes = set(touched.scopes) | (self.scopes() if touched.everything else set())
         waiting = {
             job for node in touched.nodes for job in self._maps.obliged.of(node)
         }  # their pods have left
@@ -466,18 +470,6 @@ class Store:
         if found:
             self._listener(found, touched.urgent)
         return found
-
-
-def _read(entry: LedgerEntry | None, model: type[LedgerT]) -> tuple[LedgerT | None, str]:
-    if entry is None:
-        return None, ""
-    if isinstance(entry.ledger, model):
-        return entry.ledger, ""
-    return None, entry.error or f"ConfigMap {entry.key} is no {model.__name__}"
-
-
-def _version_of(entry: LedgerEntry | None) -> str:
-    return entry.resource_version if entry is not None else ""
 
 
 def _kind(item: SlimObject) -> str:

@@ -15,6 +15,7 @@ class Touched:
     nodes: set[str]
     urgent: bool = False
     jobs: frozenset[ObjectKey] = frozenset()  # workloads by namespace and name
+    everything: bool = False  # every service and job
 
 
 def nothing() -> Touched:

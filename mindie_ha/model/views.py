@@ -13,6 +13,7 @@ from mindie_ha.model.faults import Fault
 from mindie_ha.model.ids import ScopeKey
 from mindie_ha.model.ledgers import NodeLedger, Recurrence, ServiceLedger, WorkloadLedger
 from mindie_ha.model.nodes import DeviceReport, ListedDevices, Node
+from mindie_ha.model.pauses import Pauses
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.workloads import PodGroup, RingsConfig, Workload
 
@@ -85,4 +86,5 @@ class ScopeView:
     fleet: FleetView = field(default_factory=FleetView)
     table: TableView | None = None  # None for a job without service
     orphan_rings: tuple[RingsConfig, ...] = ()  # rings-config of this jobID whose AscendJob is gone
+    pauses: Pauses = field(default_factory=Pauses)
     wake_at_s: float | None = None  # wall time at which a fault that is only recorded now will act

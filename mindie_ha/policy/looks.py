@@ -16,6 +16,7 @@ from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import NodeView, WorkloadView
 from mindie_ha.model.workloads import Role, Workload
 from mindie_ha.policy.brakes import Brake
+from mindie_ha.policy.holds import Hold
 from mindie_ha.policy.ownership import Claim
 from mindie_ha.policy.verdicts import Verdict
 
@@ -45,6 +46,7 @@ class Look:
     now_s: float
     nodes: Mapping[str, NodeView] = field(default_factory=dict)
     brake: Brake = field(default_factory=Brake)
+    hold: Hold = field(default_factory=Hold)
     has_service: bool = False
     table: TableStanding | None = None  # judged only where a step may need it
     last_rung: bool = True

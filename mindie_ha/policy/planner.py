@@ -20,6 +20,7 @@ from mindie_ha.model.views import ScopeView, WorkloadView
 from mindie_ha.policy import (
     brakes,
     budgets,
+    holds,
     ownership,
     rearming,
     records,
@@ -41,6 +42,7 @@ Rule = Callable[[Look], Decision | None]
 def plan(view: ScopeView, settings: Settings, now_s: float) -> Plan:
     """Decide for every workload of `view`, then for its table."""
     brake = brakes.judge(view.fleet, settings=settings.brakes, now_s=now_s)
+    hold = holds.judge(view.pauses, view.scope, now_s=now_s)
     decisions = tuple(
         decide(
             Look(
@@ -51,6 +53,7 @@ def plan(view: ScopeView, settings: Settings, now_s: float) -> Plan:
                 now_s=now_s,
                 nodes=view.nodes,
                 brake=brake,
+                hold=hold,
                 has_service=view.table is not None,
                 table=_standing(view, workload, settings=settings, now_s=now_s),
             )

@@ -16,7 +16,7 @@ from mindie_ha.policy import budgets, obligations, rearming, records
 from mindie_ha.policy.ladders import ladder
 from mindie_ha.policy.looks import Look, say
 from mindie_ha.policy.rungs import phases
-from mindie_ha.policy.rungs.gates import HELD_BY_BRAKE
+from mindie_ha.policy.rungs.gates import HELD
 from mindie_ha.policy.rungs.returning import replacements
 from mindie_ha.policy.rungs.steps import Degraded, Failed, Recovered, Rung, StepResult
 from mindie_ha.policy.verdicts import Verdict, describe, intent
@@ -41,6 +41,8 @@ def begin(look: Look) -> Decision:
     if _is_unpaid(look, look.verdict):
         notice = _not_paid(look, look.verdict)
         return replace(say(look, rule="report-only", sentence=notice.message), notices=(notice,))
+    if look.hold.on:
+        return _held(look)
     refusal = _refuse(look, ledger, look.verdict)
     if refusal is not None:
         return park(_with(look, ledger), reason=refusal.reason, message=refusal.message)
@@ -54,6 +56,21 @@ def begin(look: Look) -> Decision:
     ledger = _attempt(look, ledger, recovery, verdict=look.verdict, exit_="")
     decision = resume(_with(look, ledger), rule="open")
     return replace(decision, notices=(_opened(look, recovery), *decision.notices))
+
+
+def _held(look: Look) -> Decision:
+    """Acting faults, and no recovery of them for now."""
+    hold = look.hold
+    message = f"{look.workload.key}: held, {hold.message}; {describe(look.verdict.acting[0])}"
+    notice = Notice(hold.condition, message, warning=True, key=f"{hold.condition}:{look.workload.uid}")
+    return say(
+        look,
+        rule="held",
+        sentence=message,
+        notices=(notice,),
+        wake_at_s=hold.wake_at_s,
+        outcome=Outcome.HELD,
+    )
 
 
 def _opened(look: Look, recovery: Recovery) -> Notice:
@@ -102,7 +119,7 @@ def _waiting(
     recovery = step.recovery
     outcome = None
     if recovery.condition:
-        outcome = Outcome.HELD if recovery.condition == HELD_BY_BRAKE else Outcome.WAITING
+        outcome = Outcome.HELD if recovery.condition in HELD else Outcome.WAITING
         message = f"{look.workload.key}: {recovery.condition}: {step.sentence}"
         key = f"condition:{look.workload.uid}#{recovery.epoch}:{recovery.condition}"
         notices = [*notices, Notice(recovery.condition, message, key=key)]

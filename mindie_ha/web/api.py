@@ -9,6 +9,7 @@
     POST /v1/faults                                report public faults; the body is a ConfigMap's message
     …    /v1/faults /v1/nodes                      faults of the fleet, isolations: see `nodes.py`
     POST /v1/workloads/{ns}/{name}/reset           re-arm a parked one: see `workloads.py`
+    …    /v1/pauses                                who holds deletions, and of what: see `pauses.py`
     GET  /v1/decisions?subject=NS/NAME&limit=N     newest decisions, oldest first
 
 Errors are `{"error": {"what", "where", "advice"}}`. Handlers read snapshots and never touch the cluster.
@@ -31,7 +32,7 @@ from mindie_ha.engine.sinks import as_json
 from mindie_ha.intake import bodies
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey, job_key, service_key
-from mindie_ha.web import nodes, workloads
+from mindie_ha.web import nodes, pauses, workloads
 from mindie_ha.web.answers import json_response, problem
 from mindie_ha.web.fault_reports import FleetReporter
 from mindie_ha.web.reports import Reporter
@@ -84,6 +85,7 @@ class Sources:
     fleet: FleetReporter
     desk: nodes.Desk
     rearm: workloads.Desk
+    pauses: pauses.Desk
 
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -109,6 +111,7 @@ def make_app(sources: Sources, *, max_body_bytes: int) -> web.Application:
     )
     nodes.install(app, fleet=sources.fleet, desk=sources.desk)
     workloads.install(app, desk=sources.rearm)
+    pauses.install(app, desk=sources.pauses)
     return app
 
 

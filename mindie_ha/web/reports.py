@@ -18,10 +18,12 @@ from mindie_ha.model.decisions import Decision, Plan, TableDecision
 from mindie_ha.model.faults import Fault
 from mindie_ha.model.ids import ScopeKey
 from mindie_ha.model.ledgers import WorkloadLedger
+from mindie_ha.model.pauses import Pause
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Outcome
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import ScopeView, TableView, WorkloadView
+from mindie_ha.policy import holds
 from mindie_ha.policy.wellness import unwell
 
 Planner = Callable[[ScopeView, Settings, float], Plan]
@@ -139,12 +141,36 @@ class IsolatedReport(Report):
     ends_at_s: float | None
 
 
+class PauseReport(Report):
+    """One scope whose deletions a person holds."""
+
+    scope: str
+    text: str
+    person: str
+    since_s: float
+    ends_at_s: float | None
+    undo: str
+
+
+def pause_report(pause: Pause) -> PauseReport:
+    """As it is shown everywhere."""
+    return PauseReport(
+        scope=pause.scope,
+        text=pause.text,
+        person=pause.person,
+        since_s=pause.since_s,
+        ends_at_s=pause.ends_at_s,
+        undo=holds.command(pause.scope),
+    )
+
+
 class Overview(Report):
     """The whole cluster as we see it."""
 
     services: tuple[ScopeReport, ...]
     problems: tuple[ProblemReport, ...] = ()
     isolated: tuple[IsolatedReport, ...] = ()
+    pauses: tuple[PauseReport, ...] = ()
 
 
 def report_scope(view: ScopeView, *, planner: Planner, settings: Settings, now_s: float) -> ScopeReport:
@@ -203,8 +229,12 @@ class Reporter:
 
     def overview(self) -> Overview:
         """Everything that `status` shows."""
+        standing = holds.standing(self._store.pauses().ledger, now_s=self._clock.wall())
         return Overview(
-            services=tuple(self.all()), problems=tuple(self.problems()), isolated=tuple(self.isolated())
+            services=tuple(self.all()),
+            problems=tuple(self.problems()),
+            isolated=tuple(self.isolated()),
+            pauses=tuple(map(pause_report, standing)),
         )
 
     def isolated(self) -> Iterator[IsolatedReport]:

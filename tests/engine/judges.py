@@ -158,7 +158,7 @@ class Judge:
         ours = name.startswith(
             ("mindie-ha-ledger-", "mindie-ha-service-", "mindie-ha-node-", "mindie-ha-mark-")
         )
-        public = (namespace, name) == ("mindx-dl", "mindie-ha-public-faults")
+        public = namespace == "mindx-dl" and name in ("mindie-ha-public-faults", "mindie-ha-pauses")
         if ours or public or (namespace, name) == ("volcano-system", "vcjob-fault-npu-cm"):
             return
         keys = set(_body(request).get("data", {}))

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from mindie_ha.channels.ports import ReportAnswer, ReportCode
 from mindie_ha.engine.records import Recorder
-from mindie_ha.web import nodes, workloads
+from mindie_ha.web import nodes, pauses, workloads
 from mindie_ha.web.api import Health, Sources, TableSource, make_app
 from mindie_ha.web.fault_reports import FleetReporter
 from mindie_ha.web.reports import Reporter
@@ -38,6 +38,7 @@ async def _post(reports: FakeReports, **sent: Any) -> tuple[int, dict[str, Any]]
         fleet=cast("FleetReporter", None),
         desk=cast("nodes.Desk", None),
         rearm=cast("workloads.Desk", None),
+        pauses=cast("pauses.Desk", None),
     )
     async with TestClient(TestServer(make_app(sources, max_body_bytes=65536))) as client:
         response = await client.post("/v1/faults", **sent)

@@ -1,8 +1,9 @@
 """May we delete now? The gate between `isolate` and `stop`.
 
-Four things can hold a deletion that was already decided: the pause between attempts, an owner that acts
-first (guard), the fleet brake, and the time that consumers need to drop an instance gracefully (the last
-is part of `not_before_s`). Each has a name, so that a waiting recovery can say what it waits for.
+Five things can hold a deletion that was already decided: a person's pause, the time between attempts, an
+owner that acts first (guard), the fleet brake, and the time that consumers need to drop an instance
+gracefully (the last is part of `not_before_s`). Each has a name, so that a waiting recovery can say what it
+waits for.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mindie_ha.model.recoveries import Recovery
+from mindie_ha.policy.holds import HELD_BY_PAUSE
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.ownership import Ownership
 from mindie_ha.policy.verdicts import NODE_LOSS
@@ -17,6 +19,7 @@ from mindie_ha.policy.verdicts import NODE_LOSS
 HELD_BY_BRAKE = "HeldByBrake"
 GUARDING = "GuardingOwner"
 BACKING_OFF = "BackingOff"
+HELD = frozenset({HELD_BY_BRAKE, HELD_BY_PAUSE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Gate:
 
 def gate(look: Look, recovery: Recovery) -> Gate:
     """The first thing that holds the deletions of `recovery`."""
+    if look.hold.on:
+        return Gate(look.hold.condition, look.hold.message, look.hold.wake_at_s)
     if look.brake.on and _asked_by_lost_nodes_only(look, recovery):
         return Gate(HELD_BY_BRAKE, "too many nodes were lost at once", look.brake.wake_at_s)
     if look.claim.ownership is Ownership.GUARD:

@@ -63,7 +63,7 @@ TRANSITIONS: Mapping[Phase, PhaseRule] = MappingProxyType(
             exits=(Phase.STOP, Phase.BACKOFF),
         ),
         Phase.BACKOFF: PhaseRule(
-            owner="mindie-ha (back-off, guard, brake)",
+            owner="mindie-ha (back-off, guard, brake, pause)",
             check=leaving.backoff,
             deadline=lambda *_: None,
             overdue=Overdue.CONDITION,

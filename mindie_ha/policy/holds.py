@@ -1,0 +1,124 @@
+"""What holds deletions of a whole scope: a person's pause. Pure.
+
+A hold never stops what only looks, tells or gives back: tables, releases, and whatever an open recovery does
+before and after its deletions. Where the record of pauses cannot be read everything is held: a person may
+have paused for a reason that we cannot see, and waiting is the smaller harm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mindie_ha.model.errors import InputError
+from mindie_ha.model.ids import ObjectKey, ScopeKey
+from mindie_ha.model.pauses import CLUSTER, MAX_PAUSES, Pause, PauseLedger, Pauses
+from mindie_ha.policy import persons
+
+HELD_BY_PAUSE = "HeldByPause"
+MAX_NAME = 253
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Whether deletions are held, by which named condition, and when to look again."""
+
+    condition: str = ""
+    message: str = ""
+    wake_at_s: float | None = None
+
+    @property
+    def on(self) -> bool:
+        """Whether deletions are held."""
+        return bool(self.condition)
+
+
+def scope_of(*, namespace: str = "", service: str = "") -> str:
+    """The scope that people name; without any the cluster. Raises InputError."""
+    if not (namespace or service):
+        return CLUSTER
+    if namespace and service:
+        raise InputError("give one of cluster, namespace and service", where="scope")
+    return checked(f"service/{service}" if service else f"namespace/{namespace}")
+
+
+def checked(scope: str) -> str:
+    """`scope` where it is one. Raises InputError."""
+    kind, *names = scope.split("/")
+    count = {CLUSTER: 0, "namespace": 1, "service": 2}.get(kind)
+    fits = all(0 < len(name) <= MAX_NAME and name.isprintable() for name in names)
+    if len(names) != count or not fits or " " in scope:
+        advice = "cluster, namespace/NAMESPACE or service/NAMESPACE/JOBID"
+        raise InputError(f"{scope[:64]!r} is no scope", where="scope", advice=advice)
+    return scope
+
+
+def command(scope: str) -> str:
+    """How a person ends a pause."""
+    kind, _, rest = scope.partition("/")
+    return f"mindie-ha resume --{kind}" + (f" {rest}" if rest else "")
+
+
+def for_person(scope: str, *, text: str, person: str, for_s: float | None, now_s: float) -> Pause:
+    """The pause that a person asks for; `for_s` None: until it is resumed. Raises InputError."""
+    lasts_s = persons.lasting(for_s)
+    return Pause(
+        scope=checked(scope),
+        text=persons.reason(text),
+        person=persons.named(person),
+        since_s=now_s,
+        ends_at_s=None if lasts_s is None else now_s + lasts_s,
+    )
+
+
+def standing(ledger: PauseLedger, *, now_s: float) -> tuple[Pause, ...]:
+    """The pauses that count now."""
+    return tuple(one for one in ledger.pauses if one.ends_at_s is None or now_s < one.ends_at_s)
+
+
+def find(ledger: PauseLedger, scope: str, *, now_s: float) -> Pause | None:
+    """The pause of exactly this scope that counts now."""
+    return next((one for one in standing(ledger, now_s=now_s) if one.scope == scope), None)
+
+
+def paused(ledger: PauseLedger, wanted: Pause, *, now_s: float) -> PauseLedger:
+    """The ledger with a pause; one of the same scope that counts keeps its start. Raises InputError."""
+    before = find(ledger, wanted.scope, now_s=now_s)
+    if before is not None:
+        ends = (before.ends_at_s, wanted.ends_at_s)
+        same_end = None not in ends and abs((ends[0] or 0.0) - (ends[1] or 0.0)) < 1.0
+        kept = {"since_s": before.since_s, "ends_at_s": ends[0] if same_end else ends[1]}
+        wanted = wanted.model_copy(update=kept)
+        if wanted == before:
+            return ledger
+    others = tuple(one for one in standing(ledger, now_s=now_s) if one.scope != wanted.scope)
+    if len(others) >= MAX_PAUSES:
+        raise InputError(f"there are {MAX_PAUSES} pauses already", where="scope", advice="pause the cluster")
+    return PauseLedger(pauses=(*others, wanted))
+
+
+def resumed(ledger: PauseLedger, scope: str, *, now_s: float) -> PauseLedger:
+    """The ledger without the pause of exactly this scope."""
+    if find(ledger, scope, now_s=now_s) is None:
+        return ledger
+    return PauseLedger(pauses=tuple(one for one in standing(ledger, now_s=now_s) if one.scope != scope))
+
+
+def covering(ledger: PauseLedger, scope: ScopeKey, *, now_s: float) -> tuple[Pause, ...]:
+    """The pauses under which a service or job stands, widest first."""
+    key = ObjectKey(scope.namespace, scope.name)
+    covers = (CLUSTER, f"namespace/{scope.namespace}", f"service/{key}")
+    found = (one for one in standing(ledger, now_s=now_s) if one.scope in covers)
+    return tuple(sorted(found, key=lambda one: covers.index(one.scope)))
+
+
+def judge(pauses: Pauses, scope: ScopeKey, *, now_s: float) -> Hold:
+    """What holds the deletions of a service or job now."""
+    if pauses.error:
+        return Hold(HELD_BY_PAUSE, f"deletions are held, the record of pauses is unreadable: {pauses.error}")
+    found = covering(pauses.ledger, scope, now_s=now_s)
+    if not found:
+        return Hold()
+    ends = [one.ends_at_s for one in found if one.ends_at_s is not None]
+    said = "; ".join(f"{one.scope} by {one.person.removeprefix(persons.PERSON)}: {one.text}" for one in found)
+    commands = ", ".join(f"`{command(one.scope)}`" for one in found)
+    return Hold(HELD_BY_PAUSE, f"paused ({said}), until {commands}", min(ends, default=None))

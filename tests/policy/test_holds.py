@@ -1,0 +1,88 @@
+"""Which pause holds what, and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mindie_ha.model.decisions import DeletePod
+from mindie_ha.model.errors import InputError
+from mindie_ha.model.ids import ObjectKey, ScopeKey, job_key, service_key
+from mindie_ha.model.pauses import PauseLedger, Pauses
+from mindie_ha.model.recoveries import Outcome
+from mindie_ha.policy import holds
+from mindie_ha.policy.planner import plan
+from tests.policy.worlds import service
+
+SVC, JOB = service_key("a", "x"), job_key(ObjectKey("a", "x"))
+
+
+def ledger(*scopes: str, for_s: float | None = None, at_s: float = 100.0) -> PauseLedger:
+    found = PauseLedger()
+    for scope in scopes:
+        wanted = holds.for_person(scope, text="t", person="ann", for_s=for_s, now_s=at_s)
+        found = holds.paused(found, wanted, now_s=at_s)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("scope", "of", "on"),
+    [
+        pytest.param("cluster", SVC, True, id="cluster"),
+        pytest.param("namespace/a", SVC, True, id="namespace"),
+        pytest.param("namespace/b", SVC, False, id="other-namespace"),
+        pytest.param("service/a/x", SVC, True, id="service"),
+        pytest.param("service/a/x", JOB, True, id="job"),
+        pytest.param("service/a/y", SVC, False, id="other-service"),
+        pytest.param("service/b/x", SVC, False, id="namesake"),
+    ],
+)
+def test_a_pause_covers_its_scope(scope: str, of: ScopeKey, on: bool) -> None:
+    assert holds.judge(Pauses(ledger(scope)), of, now_s=101.0).on is on
+
+
+@pytest.mark.parametrize(("now_s", "on"), [(100.0, True), (159.9, True), (160.0, False)])
+def test_time_ends_a_pause(now_s: float, on: bool) -> None:
+    hold = holds.judge(Pauses(ledger("cluster", for_s=60.0)), SVC, now_s=now_s)
+    assert (hold.on, hold.wake_at_s) == (on, 160.0 if on else None)
+
+
+def test_resuming_the_narrow_leaves_the_wide() -> None:
+    found = holds.resumed(ledger("cluster", "service/a/x"), "service/a/x", now_s=101.0)
+    assert [one.scope for one in found.pauses] == ["cluster"]
+    assert holds.judge(Pauses(found), SVC, now_s=101.0).on
+
+
+def test_a_new_end_keeps_the_start() -> None:
+    first = ledger("cluster")
+    wanted = holds.for_person("cluster", text="t", person="bob", for_s=5.0, now_s=200.0)
+    (one,) = holds.paused(first, wanted, now_s=200.0).pauses
+    assert (one.since_s, one.ends_at_s, one.person) == (100.0, 205.0, "person:bob")
+
+
+def test_an_unreadable_record_holds_everything() -> None:
+    hold = holds.judge(Pauses(error="digest"), SVC, now_s=1.0)
+    assert hold.on
+    assert "unreadable: digest" in hold.message
+
+
+@pytest.mark.parametrize(
+    "scope", ["", "all", "cluster/x", "namespace/", "service/a", "service/a/", "service/a/b/c"]
+)
+def test_what_is_no_scope_is_refused(scope: str) -> None:
+    with pytest.raises(InputError):
+        holds.checked(scope)
+
+
+def test_a_paused_fault_opens_nothing_and_says_so() -> None:
+    world = service()
+    world.start()
+    world.break_card(world.pods_of("p0")[0])
+    view = replace(world.view(), pauses=Pauses(ledger("cluster", at_s=1.0)))
+    found = plan(view, world.settings, world.now_s)
+    (held,) = [one for one in found.decisions if one.rule == "held"]
+    assert (held.workload.name, held.outcome) == ("p0", Outcome.HELD)
+    assert held.ledger.recovery is None
+    assert not [act for one in found.decisions for act in one.actions if isinstance(act, DeletePod)]
+    assert [notice.reason for notice in held.notices] == ["HeldByPause"]
