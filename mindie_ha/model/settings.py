@@ -5,10 +5,15 @@ Unknown keys are refused. Cross-field rules are checked here so that a wrong fil
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from typing import Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from cronsim import CronSim, CronSimError
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+MAX_WINDOW_S = 7 * 86_400.0
 
 
 class Section(BaseModel):
@@ -115,6 +120,40 @@ class BrakeSettings(Section):
     release_s: float = Field(600.0, gt=0, description="then it lifts if more than half of the fleet is Ready")
 
 
+class Window(Section):
+    """One maintenance window, again and again."""
+
+    cron: str = Field(description="when it begins: minute hour day month weekday")
+    duration_s: float = Field(gt=0, le=MAX_WINDOW_S)
+    time_zone: str = Field("UTC", description="of `cron`, for example Asia/Shanghai")
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone. Raises ValueError where the system does not know it."""
+        try:
+            return UTC if self.time_zone == "UTC" else ZoneInfo(self.time_zone)
+        except (ZoneInfoNotFoundError, OSError):
+            raise ValueError(f"{self.time_zone[:64]!r} is no time zone of this system") from None
+
+    @model_validator(mode="after")
+    def _fires(self) -> Self:
+        try:
+            first = next(CronSim(self.cron, datetime(2000, 1, 1, tzinfo=self.zone)), None)
+        except CronSimError as error:
+            raise ValueError(f"{self.cron[:64]!r} is no cron expression: {error}") from None
+        if first is None:
+            raise ValueError(f"{self.cron[:64]!r} never fires")
+        return self
+
+
+class MaintenanceSettings(Section):
+    """Times in which deletions are held, as if the cluster were paused (docs/operations.md)."""
+
+    windows: tuple[Window, ...] = Field(
+        (), description="each `{cron, duration_s, time_zone}`; inside one no deletion starts", max_length=100
+    )
+
+
 class OwnershipSettings(Section):
     """Who acts."""
 
@@ -177,6 +216,7 @@ class Settings(Section):
     faults: FaultSettings = FaultSettings()
     budgets: BudgetSettings = BudgetSettings()
     brakes: BrakeSettings = BrakeSettings()
+    maintenance: MaintenanceSettings = MaintenanceSettings()
     ownership: OwnershipSettings = OwnershipSettings()
     table: TableSettings = TableSettings()
     grpc: GrpcSettings = GrpcSettings()

@@ -1,4 +1,4 @@
-"""What holds deletions of a whole scope: a person's pause. Pure.
+"""What holds deletions of a whole scope: a person's pause, or a maintenance window (`windows.py`). Pure.
 
 A hold never stops what only looks, tells or gives back: tables, releases, and whatever an open recovery does
 before and after its deletions. Where the record of pauses cannot be read everything is held: a person may
@@ -15,6 +15,7 @@ from mindie_ha.model.pauses import CLUSTER, MAX_PAUSES, Pause, PauseLedger, Paus
 from mindie_ha.policy import persons
 
 HELD_BY_PAUSE = "HeldByPause"
+HELD_BY_WINDOW = "HeldByMaintenance"
 MAX_NAME = 253
 
 

@@ -28,6 +28,7 @@ from mindie_ha.policy import (
     retries,
     tables,
     verdicts,
+    windows,
 )
 from mindie_ha.policy.looks import Look, TableStanding, say
 from mindie_ha.policy.ownership import Ownership
@@ -43,6 +44,7 @@ def plan(view: ScopeView, settings: Settings, now_s: float) -> Plan:
     """Decide for every workload of `view`, then for its table."""
     brake = brakes.judge(view.fleet, settings=settings.brakes, now_s=now_s)
     hold = holds.judge(view.pauses, view.scope, now_s=now_s)
+    hold = hold if hold.on else windows.judge(settings.maintenance.windows, now_s=now_s)
     decisions = tuple(
         decide(
             Look(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mindie_ha.model.errors import LedgerUnreadable, NotFound
+from mindie_ha.model.settings import MaintenanceSettings, Window
 
 from .clusters import CHIP, NAMESPACE, NOT_READY, Cluster, cluster, quick
 from .judges import TAINT
@@ -110,6 +111,20 @@ async def test_tables_are_published_while_paused() -> None:
         await c.delete_pod(f"{P0}-worker-0")
         await c.until(lambda: P0 not in c.published(), "the table says who is left")
         assert c.table()["generation"] > generation
+
+
+async def test_a_fault_in_a_maintenance_window_is_answered_when_it_ends() -> None:
+    window = Window(cron="0 8 * * *", duration_s=100)  # the test's day begins at 08:00
+    settings = quick().model_copy(update={"maintenance": MaintenanceSettings(windows=(window,))})
+    async with cluster(settings=settings) as c:
+        before = c.uids(P0)
+        await break_card(c)
+        await c.until(lambda: c.state(P0) == "held", "held")
+        assert c.events("HeldByMaintenance")
+        await c.clock.sleep(60)
+        assert c.uids(P0) == before
+        closed = await c.recovered(P0)
+        assert 1_800_000_100 <= closed["opened_at_s"] < 1_800_000_102
 
 
 @pytest.mark.parametrize("broken", ["digest", "version"])

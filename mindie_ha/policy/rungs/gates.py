@@ -1,6 +1,6 @@
 """May we delete now? The gate between `isolate` and `stop`.
 
-Five things can hold a deletion that was already decided: a person's pause, the time between attempts, an
+Five things can hold a deletion that was already decided: a pause or window, the time between attempts, an
 owner that acts first (guard), the fleet brake, and the time that consumers need to drop an instance
 gracefully (the last is part of `not_before_s`). Each has a name, so that a waiting recovery can say what it
 waits for.
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mindie_ha.model.recoveries import Recovery
-from mindie_ha.policy.holds import HELD_BY_PAUSE
+from mindie_ha.policy.holds import HELD_BY_PAUSE, HELD_BY_WINDOW
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.ownership import Ownership
 from mindie_ha.policy.verdicts import NODE_LOSS
@@ -19,7 +19,7 @@ from mindie_ha.policy.verdicts import NODE_LOSS
 HELD_BY_BRAKE = "HeldByBrake"
 GUARDING = "GuardingOwner"
 BACKING_OFF = "BackingOff"
-HELD = frozenset({HELD_BY_BRAKE, HELD_BY_PAUSE})
+HELD = frozenset({HELD_BY_BRAKE, HELD_BY_PAUSE, HELD_BY_WINDOW})
 
 
 @dataclass(frozen=True, slots=True)
