@@ -38,7 +38,7 @@ test: .venv/dev ## run the tests
 	@$(BIN)/pytest -n $(JOBS) --dist loadfile
 
 fuzz: .venv/dev ## throw 10,000 hostile inputs at every parser of fault reports
-	@$(BIN)/pytest tests/intake --hypothesis-profile=fuzz -k hostile --timeout 3600
+	@$(BIN)/pytest tests/intake -n $(JOBS) --hypothesis-profile=fuzz -m hypothesis --timeout 3600
 
 check: .venv/dev ## lint, types, layers, sizes, manifests, docs
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mindie_ha.intake.device_info import KEY, check_code, continued, parse
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.faults import Cause
+from tests.intake.fuzzing import FUZZED
 
 NOW_S = 100.0
 RESOURCE = "huawei.com/Ascend910"
@@ -223,6 +224,7 @@ def test_a_fault_keeps_the_time_of_its_first_report() -> None:
     assert [(fault.first_seen_s, fault.last_seen_s) for fault in again] == [(1.0, 9.0)]
 
 
+@FUZZED
 @given(
     st.one_of(
         st.text(),

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 from mindie_ha.intake import (
@@ -25,8 +25,8 @@ from mindie_ha.intake import (
 )
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.workloads import Role
+from tests.intake.fuzzing import FUZZED
 
-FUZZED = settings(max_examples=max(500, settings().max_examples), deadline=None)
 TABLES = code_tables.defaults()
 WORDS = st.sampled_from(
     [

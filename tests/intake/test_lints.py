@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mindie_ha.intake import device_info
@@ -14,6 +14,7 @@ from mindie_ha.intake.lints.checking import check
 from mindie_ha.intake.lints.remarks import CheckCode, Sheet
 from mindie_ha.intake.lints.subjects import Subject, read
 from mindie_ha.model.errors import InputError
+from tests.intake.fuzzing import FUZZED
 
 SAMPLES = Path("tests/data/faults")
 MESSAGE = {
@@ -236,7 +237,7 @@ junk = st.recursive(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@FUZZED
 @given(name=names, data=st.dictionaries(keys, junk | junk.map(json.dumps) | st.text(max_size=30), max_size=3))
 def test_no_object_breaks_it(name: str, data: dict[str, object]) -> None:
     check(config_map(name, data, namespace="mindx-dl"))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mindie_ha.intake import bodies, public_codes, public_messages
 from mindie_ha.intake.public_messages import Influence
 from mindie_ha.model.errors import InputError
+from tests.intake.fuzzing import FUZZED
 from tests.intake.public_examples import ABSENT, CODES, SERIALS, T0_MS, body, fault, message
 
 FRAMES = [
@@ -175,6 +176,7 @@ JSON = st.recursive(
 )
 
 
+@FUZZED
 @given(field=st.sampled_from([*body(), *fault(), "nodeName", "nodeSN", "deviceIds"]), value=JSON)
 def test_no_value_anywhere_escapes_the_declared_error(field: str, value: object) -> None:
     entry = {"nodeName": "node-1", "deviceIds": [0]}
