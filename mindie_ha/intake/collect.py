@@ -64,14 +64,8 @@ def collect(
     together, changes_at_s = correlated(
         listed, told, rules=rules or RelationRules(), annotations=workload.annotations, now_s=now_s
     )
-    judged = [
-        reactions.to(fault, now_s=now_s)
-        for fault in (
-            *told,
-            *together,
-            *(fault for pod in listed for fault in mark_faults(pod, now_s=now_s)),
-        )
-    ]
+    marked = (fault for pod in listed for fault in mark_faults(pod, now_s=now_s))
+    judged = [reactions.to(fault, now_s=now_s) for fault in (*told, *together, *marked)]
     stale_s = settings.faults.report_stale_s
     stales = (goes_stale_at_s(view.report, stale_s=stale_s, now_s=now_s) for view in nodes.values())
     times = [wake_at_s, changes_at_s, *stales, *(later_s for _, later_s in judged)]
