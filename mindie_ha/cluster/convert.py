@@ -6,7 +6,10 @@ no rank), because the object itself is sound. Sources: rescheduling contract §1
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
+
+import orjson
 
 from mindie_ha.cluster.slim import (
     Condition,
@@ -90,6 +93,7 @@ def pod(item: SlimPod) -> Pod:
         status_reason=status.reason,
         has_readiness_probe=_probed(spec),
         unschedulable=_refusal(scheduled),
+        placement=_placement(spec),
         started_at_s=_started_at_s(containers) if phase is PodPhase.RUNNING else None,
         last_restart_at_s=_last_restart_at_s(containers),
         created_at_s=meta.creation_timestamp or 0.0,
@@ -172,6 +176,17 @@ def rings_config(item: SlimConfigMap, *, changed_at_s: float) -> RingsConfig:
 
 def _condition(conditions: Iterable[Condition], kind: str) -> Condition | None:
     return next((one for one in conditions if one.type == kind), None)
+
+
+def _placement(spec: PodSpec) -> str:
+    """Equal for pods that ask for the same nodes and distance; "" where nothing readable is asked."""
+    if not (spec.node_selector or spec.affinity):
+        return ""
+    try:
+        text = orjson.dumps([spec.node_selector, spec.affinity], option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:  # nested too deep, or a number too large
+        return ""
+    return hashlib.sha256(text).hexdigest()[:12]
 
 
 def _rank(text: str | None) -> int | None:

@@ -79,7 +79,7 @@ class Facts:
         if old is None:  # first sight: the server knows since when
             told = next((one for one in item.status.conditions if one.type == "Ready"), None)
             lost_s = min(now_s, (told.last_transition_time if told else None) or now_s)
-        lifted = self._fleet.put(name, ready=node.ready, since_s=lost_s, now_s=now_s)
+        lifted = self._fleet.put(name, ready=node.ready, since_s=lost_s, now_s=now_s, is_open=node.open)
         if old is not None and replace(node, resource_version=old.resource_version) == old:
             return nothing()  # a heartbeat
         return Touched(self._held(lifted), {name}, urgent=not node.ready)

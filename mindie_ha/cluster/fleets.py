@@ -23,12 +23,15 @@ class Fleet:
         self._settings = settings
         self._ready: dict[str, bool] = {}
         self._ready_count = 0
+        self._open: set[str] = set()
         self._lost: OrderedDict[str, float] = OrderedDict()  # in order of time
         self._braked_since_s: float | None = None
         self._on = False
 
-    def put(self, node: str, *, ready: bool, since_s: float, now_s: float) -> bool:
-        """A node as it is now; `since_s` is when it stopped being Ready. True if that lifted the brake."""
+    def put(self, node: str, *, ready: bool, since_s: float, now_s: float, is_open: bool = False) -> bool:
+        """A node as it is now; `since_s` is when it stopped being Ready, `is_open` whether new pods may come.
+        True if that lifted the brake."""
+        (self._open.add if is_open else self._open.discard)(node)
         was = self._ready.get(node)
         self._ready[node] = ready
         self._ready_count += int(ready) - int(bool(was))
@@ -40,6 +43,7 @@ class Fleet:
 
     def remove(self, node: str, *, now_s: float) -> bool:
         """The Node object is gone. True if that lifted the brake."""
+        self._open.discard(node)
         was = self._ready.pop(node, None)
         if was is None:
             return False
@@ -71,6 +75,7 @@ class Fleet:
         return FleetView(
             nodes=len(self._ready),
             ready=self._ready_count,
+            open=len(self._open),
             lost_recently=len(self._lost),
             braked_since_s=self._braked_since_s,
         )

@@ -159,6 +159,8 @@ class PodSpec(Slim):
     """`spec` of a pod."""
 
     node_name: str = ""
+    node_selector: dict[str, Any] | None = None
+    affinity: dict[str, Any] | None = None
     termination_grace_period_seconds: float = 30.0
     containers: tuple[Container, ...] = ()
 

@@ -15,13 +15,17 @@ ALL_CHANNELS: tuple[Channel, ...] = ("configmap", "grpc", "http")
 
 
 class ExpectedRecovery(Strict):
-    """One recovery: all pods of `workload` deleted and replaced, by these rungs in order. `after_s`: it was
-    opened this long after the first fault, not earlier."""
+    """One recovery: all pods of `workload` deleted and replaced, by these rungs in order.
+
+    `only`: these pods alone, the others keep their UIDs. `after_s`: it was opened this long after the first
+    fault, not earlier.
+    """
 
     workload: Name
     cause: str = ""
     rungs: tuple[str, ...] = ("job",)
     outcome: Outcome = Outcome.RECOVERED
+    only: tuple[Name, ...] = ()
     after_s: float = Field(0.0, ge=0)
 
 

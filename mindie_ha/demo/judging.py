@@ -99,12 +99,16 @@ def _replaced(observations: Observations, seen: tuple[Episode, ...], expect: Exp
     fault_s = observations.first_fault_s()
     for wanted in expect.recoveries:
         pods = [each for each in observations.pods.values() if each.workload == wanted.workload]
-        before = {pod.uid: pod for pod in pods if pod.here_at(fault_s)}
+        stood = {pod.uid: pod for pod in pods if pod.here_at(fault_s)}
+        before = {uid: pod for uid, pod in stood.items() if pod.key in wanted.only or not wanted.only}
         mine = [each for each in seen if each.workload == wanted.workload]
         deleted = {pod.uid for each in mine for pod in each.deleted}
         for uid in before.keys() - deleted:
             yield f"{before[uid].key} ({uid}) was not deleted"
-        lasting = [pod for pod in observations.members(wanted.workload) if pod.uid not in before]
+        for pod in (pod for uid, pod in stood.items() if uid not in before):
+            if pod.deleted_s is not None:
+                yield f"{pod.key} ({pod.uid}) was deleted at {pod.deleted_s:.1f} s, a peer that was to stay"
+        lasting = [pod for pod in observations.members(wanted.workload) if pod.uid not in stood]
         if wanted.outcome is not Outcome.PARKED and len(lasting) != len(before):
             yield f"{wanted.workload}: {len(before)} pods before, {len(lasting)} new ones after"
 

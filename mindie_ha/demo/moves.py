@@ -7,6 +7,7 @@ observations at the same moment, for the judges.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -55,8 +56,9 @@ class Moves:
                 await self._break_switch(switch, where)
             case steps.Step(board=steps.BoardFault() as board):
                 await self._break_board(board, where)
-            case steps.Step(node_not_ready=steps.NodeFault(under=under)):
-                await self._lose(*self._place(under, where), where)
+            case steps.Step(node_not_ready=steps.NodeFault(under=under, also=also)):
+                places = [self._place(pod, where) for pod in (under, *also)]
+                await asyncio.gather(*(self._lose(node, pod, where) for node, pod in places))
             case steps.Step(nodes_not_ready=steps.ManyNodes(count=count)):
                 await self._lose_many(count, where)
             case steps.Step(flap=steps.Flap() as flap):

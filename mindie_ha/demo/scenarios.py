@@ -37,13 +37,15 @@ class Cluster(Strict):
 
 
 class Scenario(Strict):
-    """One scenario. `leave_out` names objects of the manifest that are not applied."""
+    """One scenario. `leave_out` names objects of the manifest that are not applied, `changes` what is merged
+    into others, by name."""
 
     name: str = Field(pattern=r"^[a-z0-9-]+$")
     title: str
     about: str
     manifest: str
     leave_out: tuple[str, ...] = ()
+    changes: dict[str, dict[str, Any]] = Field(default_factory=dict)
     cluster: Cluster = Cluster()
     settings: dict[str, Any] = Field(default_factory=dict)
     steps: tuple[Step, ...] = Field(min_length=1)
@@ -54,13 +56,18 @@ class Scenario(Strict):
     def objects(self) -> tuple[Object, ...]:
         """The Kubernetes objects to apply. Raises InputError for a manifest that cannot be read."""
         found = tuple(_manifest(self.manifest, self.folder))
-        unknown = set(self.leave_out) - {each["metadata"]["name"] for each in found}
-        if unknown:
-            raise InputError(
-                f"leave_out names {', '.join(sorted(unknown))}, which the manifest does not have",
-                where=f"scenario {self.name}",
-            )
-        return tuple(each for each in found if each["metadata"]["name"] not in self.leave_out)
+        known = {each["metadata"]["name"] for each in found}
+        for key, named in (("leave_out", self.leave_out), ("changes", self.changes)):
+            if unknown := set(named) - known:
+                raise InputError(
+                    f"{key} names {', '.join(sorted(unknown))}, which the manifest does not have",
+                    where=f"scenario {self.name}",
+                )
+        return tuple(
+            _merged(each, self.changes.get(each["metadata"]["name"], {}))
+            for each in found
+            if each["metadata"]["name"] not in self.leave_out
+        )
 
 
 def names() -> tuple[str, ...]:
@@ -87,6 +94,17 @@ def load(name: str) -> Scenario:
         )
     text = (resources.files("mindie_ha.demo") / "scenarios" / f"{name}.yaml").read_text(encoding="utf-8")
     return _parse(text, where=f"scenario {name}", folder=None)
+
+
+def _merged(value: Object, change: Object) -> Object:
+    """`value` with `change` put into it, mapping by mapping; anything else is replaced."""
+    both = {
+        key: _merged(value[key], each)
+        if isinstance(each, dict) and isinstance(value.get(key), dict)
+        else each
+        for key, each in change.items()
+    }
+    return {**value, **both}
 
 
 def _read(path: Path) -> str:

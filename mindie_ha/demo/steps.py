@@ -54,9 +54,10 @@ class BoardFault(Strict):
 
 
 class NodeFault(Strict):
-    """The node under a pod stops reporting."""
+    """The node under a pod stops reporting; those under the pods `also` at the same moment."""
 
     under: Name
+    also: tuple[Name, ...] = ()
 
 
 class Flap(Strict):

@@ -46,6 +46,14 @@ class Node:
     losses: Losses = Losses()
     resource_version: str = ""
 
+    @property
+    def open(self) -> bool:
+        """Whether a pod that tolerates nothing may be placed there."""
+        closed = self.unschedulable or any(
+            taint.effect in ("NoSchedule", "NoExecute") for taint in self.taints
+        )
+        return self.exists and self.ready and not closed
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceReport:

@@ -43,6 +43,7 @@ class Pod:
     status_reason: str = ""  # Evicted, …
     has_readiness_probe: bool = False
     unschedulable: str = ""  # message of PodScheduled=False
+    placement: str = ""  # digest of nodeSelector and affinity: equal for pods that ask for the same nodes
     started_at_s: float | None = None  # when it became Running
     last_restart_at_s: float | None = None
     created_at_s: float = 0.0

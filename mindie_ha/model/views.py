@@ -57,6 +57,7 @@ class FleetView:
 
     nodes: int = 0
     ready: int = 0
+    open: int = 0  # Ready, not cordoned, and without a taint that keeps new pods away
     lost_recently: int = 0  # nodes that became NotReady or vanished within the brake's window
     braked_since_s: float | None = None
     open_recoveries: int = 0

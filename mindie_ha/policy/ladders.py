@@ -15,9 +15,10 @@ from types import MappingProxyType
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.workloads import Role, Workload
 from mindie_ha.policy.rungs.job import JobRung
+from mindie_ha.policy.rungs.pod import MS_ROLES, PodRung, asked_for
 from mindie_ha.policy.rungs.steps import Rung
 
-RUNGS: Mapping[str, Rung] = MappingProxyType({rung.name: rung for rung in (JobRung(),)})
+RUNGS: Mapping[str, Rung] = MappingProxyType({rung.name: rung for rung in (PodRung(), JobRung())})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,8 @@ class LadderRow:
 
 LADDERS: tuple[LadderRow, ...] = (
     LadderRow(frozenset({Role.SERVER}), ("job",)),
-    LadderRow(frozenset({Role.CONTROLLER, Role.COORDINATOR}), ("job",)),
+    LadderRow(MS_ROLES, ("pod", "job"), when=lambda workload, _: asked_for(workload)),
+    LadderRow(MS_ROLES, ("job",)),
     LadderRow(frozenset({Role.TRAINING}), ("job",)),
 )
 

@@ -13,7 +13,7 @@ from mindie_ha.model.decisions import Decision, Notice
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Outcome
 from mindie_ha.model.settings import Settings
-from mindie_ha.model.views import NodeView, WorkloadView
+from mindie_ha.model.views import FleetView, NodeView, WorkloadView
 from mindie_ha.model.workloads import Role, Workload
 from mindie_ha.policy.brakes import Brake
 from mindie_ha.policy.holds import Hold
@@ -47,6 +47,7 @@ class Look:
     nodes: Mapping[str, NodeView] = field(default_factory=dict)
     brake: Brake = field(default_factory=Brake)
     hold: Hold = field(default_factory=Hold)
+    fleet: FleetView = field(default_factory=FleetView)
     has_service: bool = False
     table: TableStanding | None = None  # judged only where a step may need it
     last_rung: bool = True

@@ -32,6 +32,7 @@ from mindie_ha.policy import (
 )
 from mindie_ha.policy.looks import Look, TableStanding, say
 from mindie_ha.policy.ownership import Ownership
+from mindie_ha.policy.rungs.pod import remark as pod_rescheduling_remark
 
 READOPT_S = 30.0  # an adoption that is not seen is ordered again after this long
 
@@ -56,6 +57,7 @@ def plan(view: ScopeView, settings: Settings, now_s: float) -> Plan:
                 nodes=view.nodes,
                 brake=brake,
                 hold=hold,
+                fleet=view.fleet,
                 has_service=view.table is not None,
                 table=_standing(view, workload, settings=settings, now_s=now_s),
             )
@@ -80,6 +82,9 @@ def decide(look: Look) -> Decision:
         decision = say(look, rule="healthy", sentence=_health(look))
     if look.claim.notice is not None:
         decision = replace(decision, notices=(*decision.notices, look.claim.notice))
+    switch = pod_rescheduling_remark(look.workload)
+    if switch is not None:
+        decision = replace(decision, notices=(*decision.notices, switch))
     if look.view.remarks:
         decision = replace(decision, notices=(*decision.notices, *look.view.remarks))
     if look.view.ledger_error or look.workload.deleting or not look.claim.acts:

@@ -70,6 +70,30 @@ def tried(
     )
 
 
+def widened(
+    ledger: WorkloadLedger,
+    recovery: Recovery,
+    *,
+    rung: str,
+    pods: Iterable[Pod],
+    deadline_s: float | None,
+    exit_: str,
+    now_s: float,
+) -> WorkloadLedger:
+    """`ledger` with the running attempt, which has deleted nothing yet, as one of the rung `rung`."""
+    attempts = dict(recovery.attempts)
+    attempts[recovery.rung] = attempts.get(recovery.rung, 1) - 1
+    attempts[rung] = attempts.get(rung, 0) + 1
+    recovery = updated(
+        aimed(recovery, pods=pods),
+        rung=rung,
+        attempts={name: count for name, count in attempts.items() if count},
+    )
+    recovery = entered(recovery, Phase.ISOLATE, exit_=exit_, deadline_s=deadline_s, now_s=now_s)
+    last = (one.model_copy(update={"rung": rung}) for one in ledger.attempts[-1:])
+    return changed(ledger, recovery=recovery, attempts=(*ledger.attempts[:-1], *last))
+
+
 def aimed(recovery: Recovery, *, pods: Iterable[Pod]) -> Recovery:
     """`recovery` with `pods` among its targets, each once."""
     known = target_uids(recovery)
@@ -107,6 +131,13 @@ def ended(recovery: Recovery, *, exit_: str, now_s: float) -> tuple[PhaseRecord,
     return (*recovery.history[:-1], last)
 
 
+def rungs_of(recovery: Recovery) -> tuple[str, ...]:
+    """The rungs that were tried, in their order. A ledger as text keeps no order of names, so the history has
+    it; a rung that the bounded history has forgotten came first."""
+    seen = dict.fromkeys(record.rung for record in recovery.history if record.rung in recovery.attempts)
+    return (*(name for name in recovery.attempts if name not in seen), *seen)
+
+
 def closed(
     ledger: WorkloadLedger,
     recovery: Recovery,
@@ -126,7 +157,7 @@ def closed(
         epoch=recovery.epoch,
         intent=recovery.intent,
         outcome=outcome,
-        rungs=tuple(recovery.attempts),
+        rungs=rungs_of(recovery),
         opened_at_s=recovery.opened_at_s,
         closed_at_s=now_s,
         targets=recovery.targets[-MAX_PODS_CLOSED:],

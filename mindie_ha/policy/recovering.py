@@ -15,13 +15,16 @@ from mindie_ha.model.recoveries import Outcome, Phase, Recovery
 from mindie_ha.policy import budgets, obligations, rearming, records
 from mindie_ha.policy.ladders import ladder
 from mindie_ha.policy.looks import Look, say
-from mindie_ha.policy.rungs import phases
+from mindie_ha.policy.rungs import phases, widening
 from mindie_ha.policy.rungs.gates import HELD
-from mindie_ha.policy.rungs.returning import replacements
+from mindie_ha.policy.rungs.pod import spared
+from mindie_ha.policy.rungs.returning import WAITING_FOR_CAPACITY, replacements
 from mindie_ha.policy.rungs.steps import Degraded, Failed, Recovered, Rung, StepResult
 from mindie_ha.policy.verdicts import Verdict, describe, intent
 
 MAX_STEPS = 32  # more than the longest way through the phases: a bound, never reached
+
+NO_PEER = "no peer that runs would be left, so the pod rung is passed over"
 
 _BEFORE_STOP = (Phase.ISOLATE, Phase.BACKOFF)
 
@@ -74,7 +77,8 @@ def _held(look: Look) -> Decision:
 
 
 def _opened(look: Look, recovery: Recovery) -> Notice:
-    message = f"{look.workload.key}: recovery {recovery.epoch} opened: {recovery.intent.summary}"
+    passed = f"; {NO_PEER}" if recovery.rung != ladder(look.workload, settings=look.settings)[0].name else ""
+    message = f"{look.workload.key}: recovery {recovery.epoch} opened: {recovery.intent.summary}{passed}"
     key = f"opened:{look.workload.uid}#{recovery.epoch}"
     return Notice("RecoveryOpened", message, warning=True, key=key)
 
@@ -88,6 +92,10 @@ def resume(look: Look, *, rule: str = "continue") -> Decision:
         recovery = _open(look)
         if _is_moot(look, recovery):
             return _moot(look, recovery)
+        if (widened := _widened(look, recovery)) is not None:
+            look = _with(look, widened)
+            sentences.append(NO_PEER)
+            continue
         disturbed = _disturbance(look, recovery)
         if disturbed is not None:
             verdict, reason = disturbed
@@ -101,7 +109,9 @@ def resume(look: Look, *, rule: str = "continue") -> Decision:
         notices += step.notices
         sentences.append(step.sentence)
         moved = _aimed(look, step.recovery, before=recovery.phase)
-        look = _with(look, records.changed(look.view.ledger, recovery=moved))
+        step = replace(step, recovery=moved)
+        step = _kept(look, step)
+        look = _with(look, records.changed(look.view.ledger, recovery=step.recovery))
         if step.moved:
             continue
         if step.result is None:
@@ -212,6 +222,50 @@ def _disturbance(look: Look, recovery: Recovery) -> tuple[Verdict, str] | None:
     return None
 
 
+def _widened(look: Look, recovery: Recovery) -> WorkloadLedger | None:
+    """The same attempt by a wider rung, where the chosen one does not fit any more and a target stands."""
+    alive = {pod.uid for pod in look.alive}
+    stands = recovery.phase is Phase.STOP and bool(records.target_uids(recovery) & alive)
+    if not (stands or recovery.phase in _BEFORE_STOP) or _rung_of(look, recovery).applicable(look):
+        return None
+    wider = _wider(look, recovery)
+    if wider is None:
+        return None
+    uids = wider.scope(look).uids
+    return records.widened(
+        look.view.ledger,
+        recovery,
+        rung=wider.name,
+        pods=[pod for pod in look.view.pods if pod.uid in uids],
+        deadline_s=phases.deadline_s(look, recovery, Phase.ISOLATE),
+        exit_=NO_PEER,
+        now_s=look.now_s,
+    )
+
+
+def _kept(look: Look, step: StepResult) -> StepResult:
+    """`step`; but an attempt that failed waits on where a wider rung would take serving pods for nothing."""
+    if not isinstance(step.result, Failed) or _wider(look, step.recovery) is None:
+        return step
+    scope = _rung_of(look, step.recovery).scope(look)
+    why = widening.why_not(look, step.recovery, scope, peers=spared(look, scope))
+    if not why:
+        return step
+    message = f"{step.result.reason}; a wider rung could not be placed: {why}"
+    condition = step.recovery.condition or phases.TRANSITIONS[step.recovery.phase].condition
+    return replace(
+        step,
+        recovery=records.updated(
+            step.recovery,
+            condition=condition or WAITING_FOR_CAPACITY,
+            condition_message=f"no wider rung: {why}",
+        ),
+        sentence=message,
+        result=None,
+        wake_at_s=look.now_s + widening.RECHECK_S,
+    )
+
+
 def _fresh(look: Look, recovery: Recovery) -> Verdict:
     """What hits pods that are no targets. Targets may fail as they like."""
     return look.verdict.on({pod.uid for pod in look.view.pods} - records.target_uids(recovery))
@@ -229,10 +283,13 @@ def _is_stumble(look: Look, verdict: Verdict) -> bool:
 
 
 def _again(look: Look, recovery: Recovery, *, verdict: Verdict, reason: str) -> WorkloadLedger | Decision:
-    """One more attempt of the same rung, or a park where that is refused."""
+    """One more attempt of the same rung, of a wider one where that does not fit any more, or a park."""
     refusal = _refuse(look, look.view.ledger, verdict)
     if refusal is not None:
         return park(look, reason=refusal.reason, message=f"{refusal.message}; last: {reason}")
+    wider = None if _rung_of(look, recovery).applicable(look) else _wider(look, recovery)
+    if wider is not None:
+        recovery, reason = records.updated(recovery, rung=wider.name), f"{reason}; {NO_PEER}"
     return _attempt(look, look.view.ledger, recovery, verdict=verdict, exit_=reason)
 
 
@@ -242,7 +299,8 @@ def _attempt(
     """Record an attempt, pay for it, and name its targets."""
     if verdict.software:
         ledger = records.changed(ledger, software_retries_spent=ledger.software_retries_spent + 1)
-    uids = _rung_of(look, recovery).scope(look).uids
+    choosing = records.updated(recovery, phase=Phase.ISOLATE)
+    uids = _rung_of(look, recovery).scope(_with(look, records.changed(ledger, recovery=choosing))).uids
     return records.tried(
         ledger,
         recovery,
@@ -323,10 +381,7 @@ def _next_rung(look: Look, recovery: Recovery, failed: Failed) -> Decision | Wor
     """The next open rung of the ladder; after the last the same again."""
     barred = tuple(dict.fromkeys((*recovery.closed_rungs, *sorted(failed.closes))))
     recovery = records.updated(recovery, closed_rungs=barred)
-    rungs = ladder(look.workload, settings=look.settings)
-    names = [rung.name for rung in rungs]
-    wider = rungs[names.index(recovery.rung) + 1 :] if recovery.rung in names else rungs
-    following = next((rung for rung in wider if rung.name not in barred and rung.applicable(look)), None)
+    following = _wider(look, recovery)
     if following is not None:
         recovery = records.updated(recovery, rung=following.name)
     elif recovery.rung in barred:
@@ -362,6 +417,16 @@ def _close(look: Look, recovery: Recovery, outcome: Outcome, summary: str) -> De
 def _first_rung(look: Look) -> Rung:
     rungs = ladder(look.workload, settings=look.settings)
     return next(rung for rung in rungs if rung.applicable(look))
+
+
+def _wider(look: Look, recovery: Recovery) -> Rung | None:
+    """The next rung of the ladder that is open and can help."""
+    rungs = ladder(look.workload, settings=look.settings)
+    names = [rung.name for rung in rungs]
+    wider = rungs[names.index(recovery.rung) + 1 :] if recovery.rung in names else rungs
+    return next(
+        (rung for rung in wider if rung.name not in recovery.closed_rungs and rung.applicable(look)), None
+    )
 
 
 def _rung_of(look: Look, recovery: Recovery) -> Rung:

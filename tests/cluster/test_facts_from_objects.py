@@ -63,6 +63,26 @@ def test_the_cards_that_a_pod_holds(annotations: dict[str, str], devices: tuple[
     assert pod(metadata={"annotations": annotations}).devices == devices
 
 
+def deep(levels: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for _ in range(levels):
+        found = {"a": found}
+    return found
+
+
+def test_pods_that_ask_for_the_same_nodes_are_alike() -> None:
+    one, two = {"zone": "a", "arch": "arm"}, {"arch": "arm", "zone": "a"}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}}
+
+    def placement(**spec: object) -> str:
+        return pod(spec=spec).placement  # type: ignore[no-any-return]
+
+    assert placement() == placement(nodeSelector={}, affinity=None) == ""
+    assert placement(nodeSelector=one) == placement(nodeSelector=two) != ""
+    assert len({placement(nodeSelector=one), placement(nodeSelector=one, affinity=apart), placement()}) == 3
+    assert placement(affinity=deep(600)) == placement(nodeSelector={"a": 1 << 80}) == ""
+
+
 @pytest.mark.parametrize(
     ("text", "rank"),
     [("0", 0), ("12", 12), ("-1", None), ("x", None), ("", None), ("١", None), ("99999999", None)],  # noqa: RUF001

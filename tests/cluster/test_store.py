@@ -290,6 +290,20 @@ async def test_a_mass_loss_of_nodes_puts_the_brake_on() -> None:
     assert store.fleet(now_s=NOW_S + 1).braked_since_s is None
 
 
+async def test_open_nodes_are_counted_with_every_change() -> None:
+    taint = {"taints": [{"key": "mindie-ha.io/isolated", "effect": "NoSchedule"}]}
+    store = filled(*(facts.node(f"n{number}") for number in range(5)))
+    assert store.fleet(now_s=NOW_S).open == 5
+    store.apply(facts.node("n0", ready=False, version=2))
+    store.apply(facts.node("n1", spec={"unschedulable": True}, version=2))
+    store.apply(facts.node("n2", spec=taint, version=2))
+    store.remove(facts.node("n3"))
+    assert store.fleet(now_s=NOW_S).open == 1
+    for number in range(3):
+        store.apply(facts.node(f"n{number}", version=3))
+    assert store.fleet(now_s=NOW_S).open == 4
+
+
 async def test_losses_older_than_the_window_do_not_count() -> None:
     store = filled(*(facts.node(f"n{number}") for number in range(10)))
     for number in range(3):

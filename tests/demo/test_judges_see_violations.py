@@ -343,6 +343,15 @@ def test_a_recovery_that_came_too_early_is_seen() -> None:
     )
 
 
+def test_a_peer_that_was_to_stay_and_went_is_named() -> None:
+    only = expecting().recoveries[0].model_copy(update={"only": ("mindie/another",)})
+    said = complaints(a_good_run(), EXPECT.model_copy(update={"recoveries": (only,)}))
+
+    assert said["every pod of a recovered workload was replaced"][0] == (
+        "mindie/p0-master-0 (p-old) was deleted at 41.0 s, a peer that was to stay"
+    )
+
+
 def test_a_state_that_the_status_never_showed_is_named() -> None:
     seen = a_good_run()
     seen.states = {P0: {"ok", "recovering"}}

@@ -9,7 +9,7 @@ import pytest
 from mindie_ha.demo import manifests
 
 Object = dict[str, Any]
-CARDS = {"pd-a2": 8, "pd-a3": 16, "single-server": 8, "seed": 8}
+CARDS = {"pd-a2": 8, "pd-a3": 16, "pd-ha": 8, "single-server": 8, "seed": 8}
 EVERY = pytest.mark.parametrize("name", manifests.NAMES)
 
 
@@ -94,7 +94,7 @@ def test_servers_fit_ten_nodes_with_one_instance_to_spare(name: str) -> None:
     assert len(pods) + 2 <= 10
 
 
-@pytest.mark.parametrize("name", ["pd-a2", "pd-a3"])
+@pytest.mark.parametrize("name", ["pd-a2", "pd-a3", "pd-ha"])
 def test_there_are_two_prefill_and_two_decode_instances(name: str) -> None:
     labels = {
         job["metadata"]["name"]: job["metadata"]["labels"]["grt-group/deploy-server"] for job in servers(name)
@@ -121,6 +121,20 @@ def test_the_seed_is_as_in_the_guide() -> None:
     assert set(jobs) == {"mindie-controller", "mindie-coordinator", "mindie-server-0"}
     assert jobs["mindie-coordinator"]["metadata"]["labels"]["pod-rescheduling"] == "on"
     assert not [label for label in config["metadata"]["labels"] if label.startswith("grt-")]
+
+
+@pytest.mark.parametrize("role", ["controller", "coordinator"])
+def test_active_and_standby_are_alike_and_keep_apart(role: str) -> None:
+    [job] = [
+        each for each in of_kind("pd-ha", "AscendJob") if each["metadata"]["name"] == f"mindie-ms-{role}"
+    ]
+    [(_, active), (_, standby)] = templates(job)
+    [term] = active["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+
+    assert active == standby
+    assert term["topologyKey"] == "kubernetes.io/hostname"
+    assert term["labelSelector"]["matchLabels"].items() <= active["metadata"]["labels"].items()
+    assert job["metadata"]["labels"]["pod-rescheduling"] == "on"
 
 
 def test_loaded_objects_are_independent() -> None:

@@ -34,6 +34,10 @@ REQUIRED = {
     "fault-while-pending",
     "chip-heals-and-is-released",
     "person-uncordons",
+    "coordinator-node-lost",
+    "ms-both-nodes-lost",
+    "ms-pod-rung-fails",
+    "ms-pod-pending-no-capacity",
 }
 MINIMAL: dict[str, Any] = {
     "name": "mine",
@@ -168,14 +172,31 @@ def test_an_unknown_name_gets_the_nearest_one() -> None:
     [
         ({"manifest": "pd-a4"}, "no such manifest"),
         ({"leave_out": ["nobody"]}, "leave_out names nobody"),
+        ({"changes": {"nobody": {}}}, "changes names nobody"),
     ],
-    ids=["manifest", "leave_out"],
+    ids=["manifest", "leave_out", "changes"],
 )
 def test_objects_that_are_not_there_are_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
     scenario = scenarios.load(written(tmp_path, {**MINIMAL, **change}))
 
     with pytest.raises(InputError, match=said):
         scenario.objects()
+
+
+def test_changes_are_merged_into_their_object_alone(tmp_path: Path) -> None:
+    name = "mindie-ms-coordinator"
+    change = {"changes": {name: {"metadata": {"labels": {"pod-rescheduling": "on"}}, "spec": {"more": [1]}}}}
+    before, after = (
+        {each["metadata"]["name"]: each for each in scenarios.load(written(tmp_path, one)).objects()}
+        for one in (MINIMAL, {**MINIMAL, **change})
+    )
+
+    assert {key for key in before if before[key] != after[key]} == {name}
+    assert after[name]["metadata"]["labels"] == {
+        **before[name]["metadata"]["labels"],
+        "pod-rescheduling": "on",
+    }
+    assert after[name]["spec"] == {**before[name]["spec"], "more": [1]}
 
 
 BROKEN_MANIFESTS = {

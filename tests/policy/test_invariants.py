@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mindie_ha.model.pods import PodPhase
+from tests.policy.pairs import pair, spares_the_last
 from tests.policy.worlds import World, service
 
 NAMES = ("p0", "d0", "ms-controller", "ms-coordinator")
@@ -18,6 +19,22 @@ EVENTS = st.tuples(
     st.sampled_from(NAMES),
     st.integers(0, 20),
 )
+
+MS_EVENTS = st.tuples(
+    st.sampled_from(("lost", "lost", "lost", "ready", "fail", "remove", "crash", "switch", "wait")),
+    st.sampled_from(NAMES[2:]),
+    st.integers(0, 20),
+)
+
+
+def lose_long_ago(world: World, event: tuple[str, str, int]) -> None:
+    """The node under a pod is NotReady for as long as it takes to count."""
+    _, name, number = event
+    placed = [pod for pod in world.pods_of(name) if pod.node]
+    if placed:
+        machine = world.machines[placed[number % len(placed)].node]
+        since_s = world.now_s - world.settings.faults.node_not_ready_s
+        machine.node = replace(machine.node, ready=False, not_ready_since_s=since_s)
 
 
 def happen(world: World, event: tuple[str, str, int]) -> None:
@@ -53,13 +70,28 @@ def happen(world: World, event: tuple[str, str, int]) -> None:
 @given(st.lists(EVENTS, max_size=12), st.booleans())
 def test_no_sequence_of_events_breaks_a_promise(events: list[tuple[str, str, int]], retries: bool) -> None:
     """`World.look` checks each plan; here: it comes to rest, and a quiet world is left alone."""
-    world = service()
+    prove(service(), events, retries=retries)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(MS_EVENTS, max_size=12), st.booleans())
+def test_nobody_takes_the_last_of_active_and_standby(
+    events: list[tuple[str, str, int]], retries: bool
+) -> None:
+    world = pair()
+    world.judges.append(lambda plan: spares_the_last(world, plan))
+    prove(world, events, retries=retries)
+
+
+def prove(world: World, events: list[tuple[str, str, int]], *, retries: bool) -> None:
+    """Let `events` happen; then all is well, and stays quiet."""
     if retries:
         for job in world.jobs.values():
             job.workload = replace(job.workload, labels={**job.workload.labels, "fault-retry-times": "3"})
     for event in events:
-        happen(world, event)
-        world.settle(for_s=2.0)
+        (lose_long_ago if event[0] == "lost" else happen)(world, event)
+        if event[0] != "lost" or event[2] % 2:  # else the next one happens at the same moment
+            world.settle(for_s=2.0)
     world.schedules = True
     for name, machine in world.machines.items():
         machine.bad.clear()

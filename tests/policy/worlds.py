@@ -36,6 +36,7 @@ from mindie_ha.model.workloads import PodGroup, RingsConfig, Role, Workload
 from mindie_ha.policy import isolating
 from mindie_ha.policy.isolations import plan_node
 from mindie_ha.policy.planner import plan
+from tests.policy.instance_tables import hccl
 
 NAMESPACE = "mindie"
 JOB_ID = "svc"
@@ -85,6 +86,8 @@ class World:
         self.ends = True  # the kubelet ends pods that are being deleted
         self.accepts = True  # the API server accepts deletions
         self.untabulated: set[str] = set()  # jobs whose hccl.json the operator does not write now
+        self.pins: dict[str, frozenset[str]] = {}  # pod name -> the nodes it may be on
+        self.judges: list[Callable[[Plan], None]] = []
         self.subscribers = 1
         self.probes = True
         self.generations: list[ServiceLedger] = []
@@ -216,13 +219,15 @@ class World:
             scope=service_key(NAMESPACE, JOB_ID),
             workloads=tuple(workloads),
             nodes=nodes,
-            fleet=self.fleet,
+            fleet=replace(self.fleet, open=sum(one.node.open for one in self.machines.values())),
             table=TableView(ledger=self.table, subscribers=self.subscribers),
         )
 
     def look(self, *, cut: bool = False) -> Plan:
         """Plan once, write, and act; `cut`: we die between writing and acting."""
         result = plan(self.view(), self.settings, self.now_s)
+        for judge in self.judges:
+            judge(result)
         for decision in result.decisions:
             self._check(decision)
             self._write(decision)
@@ -321,6 +326,7 @@ class World:
                 owner_uid=job.workload.uid,
                 rank=index,
                 has_readiness_probe=self.probes,
+                placement=",".join(sorted(self.pins.get(name, ()))),
                 created_at_s=self.now_s,
                 job_id=JOB_ID,
             )
@@ -335,15 +341,20 @@ class World:
 
     def _place(self, pod: Pod, cards: int) -> None:
         for name, machine in self.machines.items():
-            if machine.node.taints or not machine.node.ready or not machine.node.exists:
+            if not machine.node.open or name not in self.pins.get(pod.key.name, frozenset(self.machines)):
                 continue
+            if not cards and any(
+                other.node == name and other.owner_uid == pod.owner_uid for other in self.pods.values()
+            ):
+                continue  # replicas of an MS role stand apart
             taken = {device for other in self.pods.values() if other.node == name for device in other.devices}
             avoided = taken | (machine.bad if machine.listed is None else machine.listed)
             free = [f"Ascend910-{i}" for i in range(CARDS) if f"Ascend910-{i}" not in avoided]
             if len(free) >= cards:
                 self.put(pod, name, free[:cards])
                 return
-        self.change(pod, unschedulable=f"0/{len(self.machines)} nodes are available")
+        why = "" if cards else ": 1 node(s) didn't match pod anti-affinity rules"
+        self.change(pod, unschedulable=f"0/{len(self.machines)} nodes are available{why}")
 
     def put(self, pod: Pod, node: str, devices: list[str]) -> None:
         """Bind a pod."""
@@ -467,29 +478,6 @@ class World:
                 machine.ledger = NodeLedger.model_validate_json(decision.ledger.model_dump_json())
                 self._taint(machine, on=decision.tainted)
             self.notices += decision.notices
-
-
-def hccl(pods: list[Pod]) -> dict[str, object]:
-    """The operator's table for `pods`."""
-    servers = []
-    rank = 0
-    for pod in pods:
-        devices = []
-        for device in pod.devices:
-            number = device.removeprefix("Ascend910-")
-            node = int(pod.host_ip.rsplit(".", 1)[1])
-            address = f"192.168.{node}.{int(number) + 1}"
-            devices.append({"device_id": number, "device_ip": address, "rank_id": str(rank)})
-            rank += 1
-        servers.append(
-            {"server_id": pod.uid, "host_ip": pod.host_ip, "container_ip": pod.ip, "device": devices}
-        )
-    return {
-        "status": "completed",
-        "version": "1.0",
-        "server_count": str(len(servers)),
-        "server_list": servers,
-    }
 
 
 def service(**kwargs: object) -> World:

@@ -101,7 +101,7 @@ TRANSITIONS: Mapping[Phase, PhaseRule] = MappingProxyType(
         Phase.PLACE: PhaseRule(
             owner="scheduler",
             check=returning.place,
-            deadline=lambda look, _: None if look.last_rung else look.settings.phases.place_pod_to_job_s,
+            deadline=returning.place_deadline_s,
             overdue=Overdue.NEXT_RUNG,
             last_overdue=Overdue.CONDITION,
             condition=returning.WAITING_FOR_CAPACITY,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from mindie_ha.model.decisions import Notice
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.ranktables import FindingCode
-from mindie_ha.model.recoveries import Outcome, Recovery
+from mindie_ha.model.recoveries import Outcome, Phase, Recovery
 from mindie_ha.model.workloads import Role
 from mindie_ha.policy.instances import InstanceState, has_table, judge_instance
 from mindie_ha.policy.looks import Look
@@ -63,6 +63,19 @@ def place(look: Look, recovery: Recovery, scope: Scope) -> Progress:
     )
 
 
+def place_deadline_s(look: Look, recovery: Recovery) -> float | None:
+    """How long a pod may still wait for its node: counted from when the old pods were gone, or when a
+    replacement that had found its place vanished; creating it anew takes of the same time."""
+    if look.last_rung:
+        return None
+    since_s, before = look.now_s, None
+    for record in recovery.history:
+        if record.phase is Phase.RECREATE and before is not Phase.PLACE:
+            since_s = record.start_s
+        before = record.phase
+    return since_s + look.settings.phases.place_pod_to_job_s - look.now_s
+
+
 def table(look: Look, recovery: Recovery, scope: Scope) -> Progress:
     """Wait until the instance's own table describes exactly the replacements."""
     pods = replacements(look, recovery, scope)
@@ -101,7 +114,8 @@ def settle(look: Look, recovery: Recovery, scope: Scope) -> Progress:
     """Wait until the replacements have been well for long enough, and no mark of ours is still needed."""
     pods = replacements(look, recovery, scope)
     verified = look.workload.role is Role.TRAINING or all(pod.has_readiness_probe for pod in pods)
-    waited_for = unwell(look.workload.role, pods)
+    mine = {pod.uid for pod in pods}  # peers outside count only in that one of them may be the active one
+    waited_for = [pod for pod in unwell(look.workload.role, look.alive) if pod.uid in mine]
     if waited_for:
         sentence = f"{waited_for[0].key.name} is not {goal(waited_for[0])} yet"
         return Progress(sentence=sentence, changes={"quiet_since_s": None})

@@ -1,0 +1,84 @@
+"""The pod rung: only the pods that failed, or whose node did, are replaced; their peers go on serving.
+
+For the Controller and the Coordinator with active and standby. Promises: the rung starts only while a pod
+that runs and is not hit is left out of it, so it never takes the last one; a pod that was not hit is never
+in its scope, whoever of them is active. A replacement is known by its name, which the owner gives again.
+
+What it cannot do, it says: with every replica hit there is nothing to keep, and the next rung starts at once.
+Source: motor contract §3.1-3.2; rescheduling contract §2.5-2.6; design §5, §5.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mindie_ha.model.decisions import Notice
+from mindie_ha.model.pods import Pod, PodPhase
+from mindie_ha.model.recoveries import Phase, Recovery
+from mindie_ha.model.workloads import Role, Workload
+from mindie_ha.policy.looks import Look
+from mindie_ha.policy.rungs import phases
+from mindie_ha.policy.rungs.steps import Scope, StepResult
+
+LABEL_POD_RESCHEDULING = "pod-rescheduling"
+ON = "on"
+MS_ROLES = frozenset({Role.CONTROLLER, Role.COORDINATOR})
+_CHOOSING = (Phase.ISOLATE, Phase.BACKOFF)
+
+
+@dataclass(frozen=True, slots=True)
+class PodRung:
+    """The pods that are hit, and whoever stands in their place."""
+
+    name: str = "pod"
+
+    def applicable(self, look: Look) -> bool:
+        """Whether something is hit, and a peer that runs is left out of it."""
+        scope = self.scope(look)
+        return scope.expected > 0 and bool(spared(look, scope))
+
+    def scope(self, look: Look) -> Scope:
+        """Pods of the names that are replaced; as long as nothing was deleted, of what is hit now too."""
+        recovery = look.view.ledger.recovery
+        names = {target.name for target in recovery.targets} if recovery is not None else set()
+        if recovery is None or recovery.phase in _CHOOSING:
+            hit = look.verdict.pods_hit
+            names |= {pod.key.name for pod in look.view.pods if pod.uid in hit}
+        uids = frozenset(pod.uid for pod in look.view.pods if pod.key.name in names)
+        return Scope(uids=uids, expected=len(names))
+
+    def step(self, look: Look, recovery: Recovery) -> StepResult:
+        """The shared phases over that scope."""
+        return phases.step(look, recovery, self.scope(look))
+
+
+def spared(look: Look, scope: Scope) -> tuple[Pod, ...]:
+    """Pods outside `scope` that run and are not hit: whoever of them is active goes on serving."""
+    hit = look.verdict.pods_hit
+    return tuple(
+        pod
+        for pod in look.alive
+        if pod.uid not in scope.uids
+        and pod.uid not in hit
+        and pod.phase is PodPhase.RUNNING
+        and not pod.waiting_reason
+    )
+
+
+def asked_for(workload: Workload) -> bool:
+    """Whether the label asks for this rung, and there is a peer to keep."""
+    return workload.labels.get(LABEL_POD_RESCHEDULING) == ON and workload.replicas > 1
+
+
+def remark(workload: Workload) -> Notice | None:
+    """What to tell of a value of the label that does not mean what it seems to."""
+    value = workload.labels.get(LABEL_POD_RESCHEDULING)
+    if value in (None, ON, "off") or workload.role not in MS_ROLES:
+        return None
+    return Notice(
+        "UnknownPodRescheduling",
+        f"{workload.key}: label {LABEL_POD_RESCHEDULING} is {value!r}; only a quoted on lets the failed "
+        "pod alone be replaced; as it is, a failure restarts all pods of the job",
+        warning=True,
+        key=f"pod-rescheduling:{workload.uid}:{value}",
+    )

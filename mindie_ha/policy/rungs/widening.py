@@ -1,0 +1,47 @@
+"""May we turn to a wider rung, though it takes pods that serve? Only if their successors would find a place.
+
+What is known of places is little: how many nodes of the fleet are open, and why the scheduler refuses a pod.
+Each doubt counts for the peer that serves:
+
+* a pod that is still being deleted keeps the whole gang from being placed;
+* fewer open nodes than replicas are too few, since replicas stand apart;
+* a refused replacement must be refused because of pod (anti-)affinity, so that a peer stands in its way, and
+  some peer must ask for other nodes. Among pods that ask for the same, any two places for the job include one
+  beside the peer, and the scheduler would have found it.
+
+Source: design §5.1 (place), §8 (3).
+"""
+
+from __future__ import annotations
+
+import re
+
+from mindie_ha.model.pods import Pod
+from mindie_ha.model.recoveries import Recovery
+from mindie_ha.policy.looks import Look
+from mindie_ha.policy.records import target_uids
+from mindie_ha.policy.rungs.returning import replacements
+from mindie_ha.policy.rungs.steps import Scope
+
+RECHECK_S = 10.0  # nodes far away from the workload wake nobody
+_APART = re.compile(r"pod (anti-)?affinity", re.IGNORECASE)
+
+
+def why_not(look: Look, recovery: Recovery, scope: Scope, *, peers: tuple[Pod, ...]) -> str:
+    """Why a wider rung could not be placed, "" where it may be tried. `peers` run and would be taken."""
+    if not peers:
+        return ""
+    old = target_uids(recovery)
+    stuck = [pod for pod in look.view.pods if pod.uid in old]
+    if stuck:
+        why = f"finalizer {', '.join(stuck[0].finalizers)}" if stuck[0].finalizers else "no finalizer"
+        return f"{stuck[0].key.name} is still being deleted ({why}), and nothing is placed beside it"
+    if look.fleet.open < look.workload.replicas:
+        return f"{look.workload.replicas} pods on nodes of their own, and {look.fleet.open} nodes are open"
+    homeless = [pod for pod in replacements(look, recovery, scope) if not pod.node]
+    for pod in homeless:
+        if not _APART.search(pod.unschedulable):
+            return f"no peer stands in the way of {pod.key.name}"
+        if all(peer.placement == pod.placement for peer in peers):
+            return f"the peers of {pod.key.name} ask for the same nodes as it does"
+    return ""
