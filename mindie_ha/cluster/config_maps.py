@@ -34,8 +34,10 @@ from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.ranktables import RanktableError
 from mindie_ha.model.recoveries import Frozen, Recovery
 from mindie_ha.model.settings import FaultFeed
+from mindie_ha.model.views import Turn
 from mindie_ha.model.workloads import LABEL_JOB_ID, RingsConfig
 from mindie_ha.policy.retries import RETRY_KEY
+from mindie_ha.policy.turns import turn_of
 from mindie_ha.ranktable.hccl import HCCL_KEY, RINGS_CONFIG_PREFIX, parse_hccl
 
 FAULT_NAMESPACES = {
@@ -98,6 +100,7 @@ class ConfigMaps:
         self.retries: dict[str, Retries] = {}
         self.retries_map: SlimConfigMap | None = None  # as last seen, for a compare-and-swap
         self.recovering: dict[ObjectKey, str] = {}  # ledgers with an open recovery -> what it is called
+        self.turns: dict[ObjectKey, Turn] = {}  # open recoveries as the limits of concurrency see them
         self._unknown: dict[ObjectKey, str] = {}  # unreadable ledgers of workloads -> "<ns>/<name>"
         self.obliged: Index[str, ObjectKey] = (
             Index()
@@ -227,7 +230,7 @@ class ConfigMaps:
         entry = _ledger_entry(item)
         old = self.ledgers.get(item.key)
         self.ledgers[item.key] = entry
-        self._remember(old, entry)
+        waiting = self._remember(old, entry)
         if isinstance(entry.ledger, ServiceLedger):
             last = self.tables.setdefault(item.key, entry.ledger)
             if last.generation <= entry.ledger.generation:
@@ -236,23 +239,33 @@ class ConfigMaps:
             return nothing()
         if entry.error:
             self.problems[item.key] = entry.error
-        return self._ledger_touch(entry)
+        return self._ledger_touch(entry, waiting)
 
     def _drop_ledger(self, key: ObjectKey) -> Touched:
         entry = self.ledgers.pop(key, None)
-        self._remember(entry, None)
+        waiting = self._remember(entry, None)
         if entry is None:
             return nothing()
         if entry.label == LABEL_OF_PUBLIC:  # deleted by a person: everything public is forgotten
             return self.public.remember(EMPTY)
-        return self._ledger_touch(entry)
+        return self._ledger_touch(entry, waiting)
 
-    def _remember(self, old: LedgerEntry | None, new: LedgerEntry | None) -> None:
+    def _remember(self, old: LedgerEntry | None, new: LedgerEntry | None) -> frozenset[ObjectKey]:
+        """Index what a ledger says; whose turn it may be now."""
+        keys = {entry.key for entry in (old, new) if entry is not None}  # one, or none
+        before = [self.turns.get(key) for key in keys]
+        self._index(old, new)
+        if before == [self.turns.get(key) for key in keys]:
+            return frozenset()
+        return frozenset(ObjectKey.parse(one.workload) for one in self.turns.values() if one.queues)
+
+    def _index(self, old: LedgerEntry | None, new: LedgerEntry | None) -> None:
         for entry in (old, new):
             if entry is None:
                 continue
             ledger = entry.ledger
             self.recovering.pop(entry.key, None)
+            self.turns.pop(entry.key, None)
             self._unknown.pop(entry.key, None)
             if isinstance(ledger, NodeLedger):
                 note = self._isolating.add if entry is new else self._isolating.discard
@@ -274,8 +287,9 @@ class ConfigMaps:
             mark(obligation.ref.partition("/")[0], ObjectKey.parse(workload))
         if known:
             self.recovering[key] = f"recovery:{workload}#{recovery.epoch}"
+            self.turns[key] = turn_of(workload, recovery)
 
-    def _ledger_touch(self, entry: LedgerEntry) -> Touched:
+    def _ledger_touch(self, entry: LedgerEntry, waiting: frozenset[ObjectKey]) -> Touched:
         ledger = entry.ledger
         if entry.key == self._pauses:
             return Touched(set(), set(), urgent=True, everything=True)
@@ -287,7 +301,7 @@ class ConfigMaps:
             return Touched(set(), {ledger.node})
         if isinstance(ledger, WorkloadLedger):
             job = ObjectKey.parse(ledger.workload.partition("/")[2])
-            return Touched(set(), set(self._isolating.of(str(job))), jobs=frozenset({job}))
+            return Touched(set(), set(self._isolating.of(str(job))), jobs=waiting | {job})
         notes = entry.annotations  # unreadable: its annotations still say whose it is
         touched = nothing()
         if documents.ANNOTATION_JOB_ID in notes:

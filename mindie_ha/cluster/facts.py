@@ -6,6 +6,7 @@ of what it touches.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from mindie_ha.cluster import convert
@@ -17,8 +18,11 @@ from mindie_ha.kit.clock import Clock
 from mindie_ha.model.ids import ObjectKey, ScopeKey, ScopeKind
 from mindie_ha.model.nodes import Node
 from mindie_ha.model.pods import Pod, PodPhase
+from mindie_ha.model.settings import Settings
+from mindie_ha.model.views import Turn
 from mindie_ha.model.workloads import PodGroup, Workload
 from mindie_ha.policy import flaps
+from mindie_ha.policy.ownership import claim
 
 
 class Facts:
@@ -39,6 +43,25 @@ class Facts:
         self.nodes: dict[str, Node] = {}
         self.by_serial: dict[str, str] = {}
         self.podgroups: dict[ObjectKey, PodGroup] = {}
+
+    def acted_on(self, turns: Iterable[Turn], settings: Settings) -> tuple[Turn, ...]:
+        """Those of workloads that we act on, where recoveries are limited: whom we only watch, or whom their
+        owner takes away, must not keep others waiting."""
+        budgets = settings.budgets
+        limits = (
+            budgets.max_concurrent_recoveries_per_service,
+            budgets.max_concurrent_recoveries_per_cluster,
+        )
+        if not any(limits):
+            return ()
+        found = []
+        for turn in turns:
+            workload = self.workloads.get(self.uid_of.get(ObjectKey.parse(turn.workload), ""))
+            if workload is None or workload.deleting:
+                continue
+            if claim(workload, self.podgroups.get(workload.podgroup), settings=settings).acts:
+                found.append(turn)
+        return tuple(found)
 
     def put_pod(self, pod: Pod) -> Touched:
         """A pod as it is now."""

@@ -200,6 +200,7 @@ class Store:
             table=table,
             orphan_rings=orphans,
             pauses=self._maps.pauses(),
+            turns=self._facts.acted_on(self._maps.turns.values(), self._settings),
             wake_at_s=min(wakes, default=None),
         )
 

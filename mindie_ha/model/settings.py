@@ -106,6 +106,10 @@ class BudgetSettings(Section):
         600.0, gt=0, description="back-off and attempts start anew after this stable time"
     )
     max_attempts: int = Field(10, ge=1, description="without a stable stretch; then park")
+    max_concurrent_recoveries_per_service: int = Field(
+        0, ge=0, description="so many of a service delete and rebuild at the same time; 0: no limit"
+    )
+    max_concurrent_recoveries_per_cluster: int = Field(0, ge=0, description="the same of the cluster")
     grant_retries_after_s: float = Field(
         30.0, ge=0, description="Running this long without remain-retry-times"
     )

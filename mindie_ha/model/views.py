@@ -78,6 +78,16 @@ class TableView:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """An open recovery, anywhere in the cluster, as the limits of concurrency see it."""
+
+    workload: str  # "<ns>/<name>"
+    opened_at_s: float
+    acts_until_s: float | None = None  # it takes a place, at the longest until then
+    queues: bool = False  # it waits for a place
+
+
+@dataclass(frozen=True, slots=True)
 class ScopeView:
     """Everything the planner may look at for one key."""
 
@@ -88,4 +98,5 @@ class ScopeView:
     table: TableView | None = None  # None for a job without service
     orphan_rings: tuple[RingsConfig, ...] = ()  # rings-config of this jobID whose AscendJob is gone
     pauses: Pauses = field(default_factory=Pauses)
+    turns: tuple[Turn, ...] = ()  # of the whole cluster; empty where nothing is limited
     wake_at_s: float | None = None  # wall time at which a fault that is only recorded now will act

@@ -18,6 +18,7 @@ from mindie_ha.model.workloads import Role, Workload
 from mindie_ha.policy.brakes import Brake
 from mindie_ha.policy.holds import Hold
 from mindie_ha.policy.ownership import Claim
+from mindie_ha.policy.turns import Crowd
 from mindie_ha.policy.verdicts import Verdict
 
 
@@ -48,6 +49,7 @@ class Look:
     brake: Brake = field(default_factory=Brake)
     hold: Hold = field(default_factory=Hold)
     fleet: FleetView = field(default_factory=FleetView)
+    crowds: tuple[Crowd, ...] = ()  # empty: nothing is limited
     has_service: bool = False
     table: TableStanding | None = None  # judged only where a step may need it
     last_rung: bool = True

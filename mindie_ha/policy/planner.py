@@ -33,6 +33,7 @@ from mindie_ha.policy import (
 from mindie_ha.policy.looks import Look, TableStanding, say
 from mindie_ha.policy.ownership import Ownership
 from mindie_ha.policy.rungs.pod import remark as pod_rescheduling_remark
+from mindie_ha.policy.turns import Crowd
 
 READOPT_S = 30.0  # an adoption that is not seen is ordered again after this long
 
@@ -46,6 +47,7 @@ def plan(view: ScopeView, settings: Settings, now_s: float) -> Plan:
     brake = brakes.judge(view.fleet, settings=settings.brakes, now_s=now_s)
     hold = holds.judge(view.pauses, view.scope, now_s=now_s)
     hold = hold if hold.on else windows.judge(settings.maintenance.windows, now_s=now_s)
+    crowds = _crowds(view, settings)
     decisions = tuple(
         decide(
             Look(
@@ -58,6 +60,7 @@ def plan(view: ScopeView, settings: Settings, now_s: float) -> Plan:
                 brake=brake,
                 hold=hold,
                 fleet=view.fleet,
+                crowds=crowds,
                 has_service=view.table is not None,
                 table=_standing(view, workload, settings=settings, now_s=now_s),
             )
@@ -223,6 +226,21 @@ def _count_members(look: Look, ledger: WorkloadLedger) -> WorkloadLedger:
         return ledger
     members = records.members_of(look.alive)
     return ledger if ledger.members == members else records.changed(ledger, members=members)
+
+
+def _crowds(view: ScopeView, settings: Settings) -> tuple[Crowd, ...]:
+    """Among whom deletions are limited. A dry run records nothing, so nobody could queue up."""
+    of_service, of_cluster = (
+        settings.budgets.max_concurrent_recoveries_per_service,
+        settings.budgets.max_concurrent_recoveries_per_cluster,
+    )
+    own = {str(workload.workload.key) for workload in view.workloads}
+    peers = tuple(turn for turn in view.turns if turn.workload in own)
+    crowds = (
+        Crowd(of_service, peers, f"{view.scope.namespace}/{view.scope.name}"),
+        Crowd(of_cluster, view.turns, "the cluster"),
+    )
+    return () if settings.dry_run else tuple(crowd for crowd in crowds if crowd.limit)
 
 
 def _standing(

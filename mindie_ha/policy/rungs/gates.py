@@ -1,9 +1,9 @@
 """May we delete now? The gate between `isolate` and `stop`.
 
-Five things can hold a deletion that was already decided: a pause or window, the time between attempts, an
-owner that acts first (guard), the fleet brake, and the time that consumers need to drop an instance
-gracefully (the last is part of `not_before_s`). Each has a name, so that a waiting recovery can say what it
-waits for.
+Six things can hold a deletion that was already decided: a pause or window, the fleet brake, an owner that
+acts first (guard), the time between attempts, the time that consumers need to drop an instance gracefully
+(part of `not_before_s`), and others that go first (limits). Each has a name, so that a waiting recovery can
+say what it waits for.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mindie_ha.model.recoveries import Recovery
+from mindie_ha.policy import turns
 from mindie_ha.policy.holds import HELD_BY_PAUSE, HELD_BY_WINDOW
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.ownership import Ownership
@@ -19,7 +20,7 @@ from mindie_ha.policy.verdicts import NODE_LOSS
 HELD_BY_BRAKE = "HeldByBrake"
 GUARDING = "GuardingOwner"
 BACKING_OFF = "BackingOff"
-HELD = frozenset({HELD_BY_BRAKE, HELD_BY_PAUSE, HELD_BY_WINDOW})
+HELD = frozenset({HELD_BY_BRAKE, HELD_BY_PAUSE, HELD_BY_WINDOW, turns.HELD_BY_LIMIT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ def gate(look: Look, recovery: Recovery) -> Gate:
             return Gate(GUARDING, "the scheduler acts first, or adoption is not seen yet", acts_at_s)
     if look.now_s < recovery.not_before_s:
         return Gate(BACKING_OFF, "the next deletion has to wait", recovery.not_before_s)
-    return Gate()
+    crowded = turns.judge(look.crowds, str(look.workload.key), now_s=look.now_s)
+    return Gate(crowded.condition, crowded.message, crowded.wake_at_s)
 
 
 def _asked_by_lost_nodes_only(look: Look, recovery: Recovery) -> bool:
