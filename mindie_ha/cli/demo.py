@@ -51,7 +51,7 @@ def demo(
     chosen = scenarios.load(scenario)
     if serve:
         check_free(serve)
-    performance = run_async(perform(chosen, output=output, speed=speed, serve=serve))
+    performance = run_async(perform(chosen, output=output, speed=chosen.pace(speed), serve=serve))
     if not performance.verdict.ok:
         raise typer.Exit(1)
 

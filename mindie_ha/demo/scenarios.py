@@ -51,7 +51,14 @@ class Scenario(Strict):
     steps: tuple[Step, ...] = Field(min_length=1)
     expect: Expect
     limit_s: float = Field(600.0, gt=0, description="everything is over within this time of the cluster")
+    max_speed: float = Field(
+        1000.0, gt=0, description="faster, this machine's hiccups would look like faults"
+    )
     folder: Path | None = None  # where the file lies; None for one of ours
+
+    def pace(self, speed: float) -> float:
+        """How many times faster than life it is played when `speed` is asked for."""
+        return min(speed, self.max_speed)
 
     def objects(self) -> tuple[Object, ...]:
         """The Kubernetes objects to apply. Raises InputError for a manifest that cannot be read."""

@@ -17,7 +17,7 @@ from mindie_ha.demo.stage import staged
 from mindie_ha.demo.stories import Story
 from mindie_ha.kit.logs import silent_log
 
-SPEED = 40.0
+SPEED = 30.0
 pytestmark = pytest.mark.timeout(60)
 
 
@@ -25,9 +25,10 @@ async def played(name: str, console: Console) -> Performance:
     """Play a scenario on its own stage, and prove that nothing is left running."""
     scenario = scenarios.load(name)
     before = asyncio.all_tasks()
-    story = Story(console, speed=SPEED)
+    speed = scenario.pace(SPEED)
+    story = Story(console, speed=speed)
     story.opening(scenario)
-    async with staged(scenario, speed=SPEED, log=silent_log()) as stage:
+    async with staged(scenario, speed=speed, log=silent_log()) as stage:
         story.follow(stage.journal)
         performance = await Play(stage, story=story).perform(began_s=time.monotonic())
     assert asyncio.all_tasks() == before

@@ -76,6 +76,14 @@ async def _events(stream: AsyncIterator[bytes]) -> AsyncIterator[Object]:
                 yield json.loads(line)
 
 
+class PinnedClock(LoopClock):
+    """Stands at 2027-01-15T08:00:00Z, so that stamps do not depend on how fast the machine is."""
+
+    def wall(self) -> float:
+        """Always the same."""
+        return 1_800_000_000.0
+
+
 @pytest.fixture
 async def api() -> Api:
-    return Api(ApiServer(clock=LoopClock(wall_origin_s=1_800_000_000), entropy=Entropy(1)))
+    return Api(ApiServer(clock=PinnedClock(), entropy=Entropy(1)))
