@@ -20,8 +20,10 @@ from mindie_ha.demo.observations import Observations
 from mindie_ha.demo.stage import Stage
 from mindie_ha.demo.steps import EventCount, NodeWas, Step, WaitUntil
 from mindie_ha.demo.stories import Story
+from mindie_ha.engine.records import DecisionRecord
 from mindie_ha.kit.tasks import OnEnd
 from mindie_ha.model.errors import MindieHaError
+from mindie_ha.model.ids import ScopeKind
 from mindie_ha.model.recoveries import Outcome
 from mindie_ha.web.reports import ScopeReport
 
@@ -68,6 +70,7 @@ class Play:
         return Performance(self._seen, verdict, took_s)
 
     async def _run(self) -> None:
+        self._stage.app.recorder.listeners.append(self._look_at_status)
         self._stage.supervisor.start("status", self._watch_status, on_end=OnEnd.FAIL)
         await self._set_up()
         for number, step in enumerate(self._scenario.steps, start=1):
@@ -177,14 +180,24 @@ class Play:
             await self._clock.sleep(max(LOOK_S, LOOK_REAL_S * self._clock.speed))
         return True
 
+    def _look_at_status(self, record: DecisionRecord) -> None:
+        """What the status says at the moment of a decision, however short it stands."""
+        if record.scope.kind is not ScopeKind.NODE:
+            report = self._stage.app.core.reporter.report(record.scope)
+            if report is not None:
+                self._note(report)
+
+    def _note(self, report: ScopeReport) -> None:
+        for line in status_lines(report):
+            self._seen.said.setdefault(line, self._now_s)
+        for workload in report.workloads:
+            name = f"{report.namespace}/{workload.name}"
+            self._seen.states.setdefault(name, set()).add(workload.state)
+
     async def _watch_status(self) -> None:
         while True:
             for report in self._stage.app.reports():
-                for line in status_lines(report):
-                    self._seen.said.setdefault(line, self._now_s)
-                for workload in report.workloads:
-                    name = f"{report.namespace}/{workload.name}"
-                    self._seen.states.setdefault(name, set()).add(workload.state)
+                self._note(report)
             await self._clock.sleep(max(STATUS_S, LOOK_REAL_S * self._clock.speed))
 
 

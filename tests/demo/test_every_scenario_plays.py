@@ -17,7 +17,7 @@ from mindie_ha.demo.stage import staged
 from mindie_ha.demo.stories import Story
 from mindie_ha.kit.logs import silent_log
 
-SPEED = 30.0
+SPEED = 20.0
 pytestmark = pytest.mark.timeout(60)
 
 
