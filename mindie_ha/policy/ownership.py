@@ -4,7 +4,7 @@ The label `fault-scheduling` says what the user wants, the annotation `ProcessRe
 PodGroup says who was promised it. With that annotation, whatever its value, Volcano never deletes a pod
 of the job; so we set it to our name (adoption) and delete only while we *see* it standing. As long as it
 is not seen, Volcano is expected to act first and we guard. Any other value means that a platform owns the
-job. Values that only look like a switch (`"true"` from an unquoted `on`) are reported, never guessed.
+job. Values that only look like a switch are reported, never guessed: see `label_values`.
 
 Ownership governs deletion only: tables are published for every service.
 
@@ -19,12 +19,11 @@ from enum import StrEnum
 from mindie_ha.model.decisions import Notice
 from mindie_ha.model.settings import Owner, Settings
 from mindie_ha.model.workloads import PodGroup, Workload
+from mindie_ha.policy import label_values
 
-LABEL_FAULT_SCHEDULING = "fault-scheduling"
+LABEL_FAULT_SCHEDULING = label_values.FAULT_SCHEDULING
 ANNOTATION_STRATEGY = "ProcessRecoverStrategy"
 STRATEGY_OURS = "mindie-ha"
-
-_LOOK_ALIKES = frozenset({"true", "True", "on", "On", "yes", "false", "False"})
 
 
 class Ownership(StrEnum):
@@ -112,13 +111,10 @@ def _platform(workload: Workload, strategy: str, *, mode: Mode) -> Claim:
 
 
 def _unknown_value(workload: Workload, asked: str) -> Notice:
-    if asked in _LOOK_ALIKES:
-        hint = "it looks like an unquoted YAML on/off; write a quoted force, grace or off"
-    else:
-        hint = "it must be one of force, grace, external-force, external-grace, off"
+    said = label_values.judge(LABEL_FAULT_SCHEDULING, asked)
     return Notice(
         "UnknownFaultScheduling",
-        f"{workload.key}: label {LABEL_FAULT_SCHEDULING} is {asked!r}, so the job is not managed: {hint}",
+        f"{workload.key}: {said.sentence}",
         warning=True,
         key=f"fault-scheduling:{workload.uid}:{asked}",
     )

@@ -16,11 +16,12 @@ from mindie_ha.model.decisions import Notice
 from mindie_ha.model.pods import Pod, PodPhase
 from mindie_ha.model.recoveries import Phase, Recovery
 from mindie_ha.model.workloads import Role, Workload
+from mindie_ha.policy import label_values
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.rungs import phases
 from mindie_ha.policy.rungs.steps import Scope, StepResult
 
-LABEL_POD_RESCHEDULING = "pod-rescheduling"
+LABEL_POD_RESCHEDULING = label_values.POD_RESCHEDULING
 ON = "on"
 MS_ROLES = frozenset({Role.CONTROLLER, Role.COORDINATOR})
 _CHOOSING = (Phase.ISOLATE, Phase.BACKOFF)
@@ -73,12 +74,12 @@ def asked_for(workload: Workload) -> bool:
 def remark(workload: Workload) -> Notice | None:
     """What to tell of a value of the label that does not mean what it seems to."""
     value = workload.labels.get(LABEL_POD_RESCHEDULING)
-    if value in (None, ON, "off") or workload.role not in MS_ROLES:
+    said = label_values.judge(LABEL_POD_RESCHEDULING, value)
+    if said.standing is label_values.Standing.KNOWN or workload.role not in MS_ROLES:
         return None
     return Notice(
         "UnknownPodRescheduling",
-        f"{workload.key}: label {LABEL_POD_RESCHEDULING} is {value!r}; only a quoted on lets the failed "
-        "pod alone be replaced; as it is, a failure restarts all pods of the job",
+        f"{workload.key}: {said.sentence}",
         warning=True,
         key=f"pod-rescheduling:{workload.uid}:{value}",
     )
