@@ -8,6 +8,7 @@ because it could not be read. Names fit the API's 253 characters: long ones are 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import orjson
@@ -107,7 +108,7 @@ def manifest(
     *,
     label: str,
     annotations: dict[str, str],
-    owner: dict[str, Any] | None,
+    owners: Sequence[dict[str, Any]],
     limit: int,
 ) -> dict[str, Any]:
     """The whole ConfigMap, ready to be created or, with a resourceVersion added, replaced."""
@@ -117,8 +118,8 @@ def manifest(
         "labels": {LABEL_LEDGER: label, "app.kubernetes.io/managed-by": "mindie-ha"},
         "annotations": annotations,
     }
-    if owner is not None:
-        metadata["ownerReferences"] = [owner]
+    if owners:
+        metadata["ownerReferences"] = list(owners)
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

@@ -8,6 +8,7 @@ it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from mindie_ha.cluster import documents
@@ -22,6 +23,7 @@ from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.recoveries import Frozen
 from mindie_ha.model.workloads import Workload
 
+MAX_OWNERS = 128  # enough that one of them is there as long as the service is; a list of thousands bloats
 OWNER_API_VERSIONS = {"AscendJob": ASCEND_JOB.api_version}
 
 
@@ -35,38 +37,39 @@ class Ledgers:
 
     async def save_workload(self, ledger: WorkloadLedger, *, workload: Workload, version: str) -> Written:
         """Write a workload's memory; it goes when the workload goes."""
-        owner = _owner(OWNER_API_VERSIONS[workload.kind], workload.kind, workload.key.name, workload.uid)
         return await self._save(
             documents.workload_ledger_key(workload),
             ledger,
             label="workload",
             annotations={documents.ANNOTATION_WORKLOAD: workload.key.name},
-            owner=owner,
+            owners=(_owned_by(workload),),
             limit=documents.MAX_BYTES,
             version=version,
         )
 
-    async def save_service(self, ledger: ServiceLedger, *, version: str) -> Written:
-        """Write a service's ids and table."""
+    async def save_service(
+        self, ledger: ServiceLedger, *, workloads: Iterable[Workload], version: str
+    ) -> Written:
+        """Write a service's ids and table; it goes when the last of the service's `workloads` goes."""
         return await self._save(
             documents.service_ledger_key(ledger.namespace, ledger.job_id),
             ledger,
             label="service",
             annotations={documents.ANNOTATION_JOB_ID: ledger.job_id},
-            owner=None,
+            owners=tuple(_owned_by(workload) for workload in workloads)[:MAX_OWNERS],
             limit=documents.MAX_SERVICE_BYTES,
             version=version,
         )
 
     async def save_node(self, ledger: NodeLedger, *, version: str) -> Written:
         """Write what is isolated on a node; it goes when the Node object goes."""
-        owner = _owner("v1", "Node", ledger.node, ledger.node_uid) if ledger.node_uid else None
+        owners = (_owner("v1", "Node", ledger.node, ledger.node_uid),) if ledger.node_uid else ()
         return await self._save(
             documents.node_ledger_key(self._namespace, ledger.node),
             ledger,
             label="node",
             annotations={documents.ANNOTATION_NODE: ledger.node},
-            owner=owner,
+            owners=owners,
             limit=documents.MAX_BYTES,
             version=version,
         )
@@ -78,7 +81,7 @@ class Ledgers:
             ledger,
             label="pauses",
             annotations={},
-            owner=None,
+            owners=(),
             limit=documents.MAX_BYTES,
             version=version,
         )
@@ -95,7 +98,7 @@ class Ledgers:
             ledger,
             label="public-faults",
             annotations={},
-            owner=None,
+            owners=(),
             limit=documents.MAX_PUBLIC_BYTES,
             version=present.resource_version if present is not None else "",
         )
@@ -107,16 +110,23 @@ class Ledgers:
         *,
         label: str,
         annotations: dict[str, str],
-        owner: dict[str, Any] | None,
+        owners: tuple[dict[str, Any], ...],
         limit: int,
         version: str,
     ) -> Written:
         present = self._store.ledger_entry(key)
-        stale = present is not None and owner is not None and present.owner_uid not in ("", owner["uid"])
+        known = {"", *(owner["uid"] for owner in owners)}
+        stale = present is not None and bool(owners) and present.owner_uid not in known
         if present is not None and present.error and not stale:
             raise LedgerUnreadable(present.error)
-        body = documents.manifest(key, ledger, label=label, annotations=annotations, owner=owner, limit=limit)
+        body = documents.manifest(
+            key, ledger, label=label, annotations=annotations, owners=owners, limit=limit
+        )
         return await self._writer.put_config_map(body, resource_version=version)
+
+
+def _owned_by(workload: Workload) -> dict[str, Any]:
+    return _owner(OWNER_API_VERSIONS[workload.kind], workload.kind, workload.key.name, workload.uid)
 
 
 def _owner(api_version: str, kind: str, name: str, uid: str) -> dict[str, Any]:

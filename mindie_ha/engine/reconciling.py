@@ -121,7 +121,9 @@ class Reconciler:
         plan = self._planner(view, self._settings, self._clock.wall())
         before = {each.workload.key: each for each in view.workloads}
         steps = [self._workload(scope, before[each.workload], each) for each in plan.decisions]
-        if plan.table is not None and view.table is not None:
+        if not view.workloads:
+            await self._tables.forget(scope)  # nobody is left to have a table
+        elif plan.table is not None:
             steps.append(self._table(scope, view, plan.table))
         looks = await every(steps)
         return Look(
@@ -166,8 +168,11 @@ class Reconciler:
             self._recorder.table(scope, decision, at_s=self._clock.wall())
             return Look(progressed=changed)
         if changed or not view.table.recorded:
+            workloads = [each.workload for each in view.workloads]
             try:
-                await self._ledgers.save_service(decision.ledger, version=view.table.ledger_version)
+                await self._ledgers.save_service(
+                    decision.ledger, workloads=workloads, version=view.table.ledger_version
+                )
             except MindieHaError as error:
                 return self._not_recorded(f"table of {scope}", error)
         self._recorder.table(scope, decision, at_s=self._clock.wall())

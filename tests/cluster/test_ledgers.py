@@ -78,7 +78,9 @@ class Process:
 
     async def save_service(self, ledger: ServiceLedger) -> Written:
         version = self._version(documents.service_ledger_key(ledger.namespace, ledger.job_id))
-        return await self.ledgers.save_service(ledger, version=version)
+        workload = self.store.workload(ObjectKey("mindie", "p0"))
+        workloads = [workload] if workload is not None else []
+        return await self.ledgers.save_service(ledger, workloads=workloads, version=version)
 
     async def save_node(self, ledger: NodeLedger) -> Written:
         version = self._version(documents.node_ledger_key("mindx-dl", ledger.node))

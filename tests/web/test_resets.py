@@ -87,7 +87,7 @@ async def test_the_ledger_is_written_without_a_controller(tmp_path: Path) -> Non
         key = ObjectKey(NAMESPACE, f"mindie-ha-ledger-ascendjob-{P0}")
         owner = {"apiVersion": "mindxdl.gitee.com/v1", "kind": "AscendJob", "name": P0, "uid": uid}
         body = documents.manifest(
-            key, parked, label="workload", annotations={}, owner=owner, limit=documents.MAX_BYTES
+            key, parked, label="workload", annotations={}, owners=(owner,), limit=documents.MAX_BYTES
         )
         await c.api.create("ConfigMap", body)
         at = ("--kubeconfig", path)
