@@ -33,8 +33,7 @@ from mindie_ha.sim.requests import ApiRequest, ApiResponse
 from mindie_ha.sim.resources import by_kind
 from mindie_ha.sim.server import ApiServer
 from mindie_ha.sim.world import World, WorldSettings
-
-from .judges import TAINT, Judge
+from tools.soak.judges import TAINT, Judge
 
 Object = dict[str, Any]
 NAMESPACE = "mindie"

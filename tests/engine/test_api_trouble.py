@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mindie_ha.sim.disturbances import Rule
+from tools.soak.judges import TAINT
 
 from .clusters import CHIP, NOT_READY, Cluster, Ours, cluster, quick
-from .judges import TAINT
 
 pytestmark = pytest.mark.looptime
 P0, D0 = "mindie-server-p0", "mindie-server-d0"

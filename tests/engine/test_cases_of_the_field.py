@@ -9,9 +9,9 @@ import pytest
 from mindie_ha.kit.clock import LoopClock
 from mindie_ha.model.settings import FaultSettings
 from mindie_ha.sim.ms.receivers import PushReceiver
+from tools.soak.judges import TAINT
 
 from .clusters import CHIP, Cluster, Object, cluster, listening, quick
-from .judges import TAINT
 
 P0 = "mindie-server-p0"
 MASTER = f"{P0}-master-0"

@@ -10,9 +10,9 @@ import pytest
 
 from mindie_ha.model.errors import Conflict, NotFound
 from mindie_ha.model.settings import ChipIsolation, FaultSettings, Settings
+from tools.soak.judges import TAINT
 
 from .clusters import Cluster, Object, cluster, quick
-from .judges import TAINT
 
 pytestmark = pytest.mark.looptime
 P0 = "mindie-server-p0"

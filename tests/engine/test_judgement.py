@@ -8,9 +8,9 @@ import pytest
 
 from mindie_ha.intake.silences import CODES
 from mindie_ha.model.settings import FaultSettings
+from tools.soak.judges import TAINT
 
 from .clusters import CHIP, NAMESPACE, NOT_READY, Cluster, cluster, quick, small_service
-from .judges import TAINT
 
 pytestmark = pytest.mark.looptime
 P0, D0 = "mindie-server-p0", "mindie-server-d0"

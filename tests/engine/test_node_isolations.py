@@ -11,9 +11,9 @@ from mindie_ha.engine.node_ledgers import NodeLedgers
 from mindie_ha.model.decisions import IsolateNode, NodeDecision
 from mindie_ha.model.errors import Conflict
 from mindie_ha.model.ledgers import Isolation, NodeLedger
+from tools.soak.judges import TAINT
 
 from .clusters import CHIP, cluster
-from .judges import TAINT
 
 pytestmark = pytest.mark.looptime
 NODE = "node-5"

@@ -6,9 +6,9 @@ import pytest
 
 from mindie_ha.model.errors import LedgerUnreadable, NotFound
 from mindie_ha.model.settings import MaintenanceSettings, Window
+from tools.soak.judges import TAINT
 
 from .clusters import CHIP, NAMESPACE, NOT_READY, Cluster, cluster, quick
-from .judges import TAINT
 
 pytestmark = pytest.mark.looptime
 P0 = "mindie-server-p0"

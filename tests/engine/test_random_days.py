@@ -12,9 +12,9 @@ import random
 import pytest
 
 from mindie_ha.model.settings import BudgetSettings, PhaseSettings, Settings
+from tools.soak.judges import TAINT
 
 from .clusters import CHIP, NOT_READY, Cluster, Ours, cluster
-from .judges import TAINT
 
 pytestmark = pytest.mark.looptime
 SERVERS = ("p0", "p1", "d0")

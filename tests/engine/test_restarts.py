@@ -12,8 +12,9 @@ from collections.abc import Awaitable
 
 import pytest
 
+from tools.soak.judges import TAINT
+
 from .clusters import CHIP, Cluster, cluster, quick
-from .judges import TAINT
 
 pytestmark = pytest.mark.looptime
 P0, D0 = "mindie-server-p0", "mindie-server-d0"

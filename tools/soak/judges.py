@@ -1,4 +1,4 @@
-"""What must never happen, judged from the API server's side while a test runs.
+"""What must never happen, judged from the API server's side while a test or a simulated history runs.
 
 The judge sits in the doorway between the controller and the server, and listens to the server's store. It
 reads raw objects and requests, never our own models or reports, so that it cannot share their mistakes:
@@ -60,7 +60,8 @@ class Judge:
 
     def verdict(self) -> None:
         """Fail with everything that was seen."""
-        assert not self.violations, "\n".join(self.violations)
+        if self.violations:
+            raise AssertionError("\n".join(self.violations))
 
     # -- requests of the controller -----------------------------------------------------------------
 

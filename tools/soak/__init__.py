@@ -1,0 +1,1 @@
+"""Deterministic simulation: one seed is one history, judged at every step."""
