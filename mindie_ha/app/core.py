@@ -1,0 +1,77 @@
+"""The part of the controller that sees and decides: caches, store, tables, reports.
+
+It writes nothing by itself, so that a command that only looks is this part alone. What acts is built on it in
+`parts.py`.
+"""
+
+from __future__ import annotations
+
+from mindie_ha.app.edges import Edges
+from mindie_ha.cluster.client import Client
+from mindie_ha.cluster.mirrors import Mirror
+from mindie_ha.cluster.store import Store
+from mindie_ha.engine.tables import TableDesk
+from mindie_ha.kit.metrics import Metrics
+from mindie_ha.kit.queues import KeyedQueue
+from mindie_ha.kit.tasks import Supervisor
+from mindie_ha.model.ids import ScopeKey
+from mindie_ha.model.settings import Settings
+from mindie_ha.policy.planner import plan
+from mindie_ha.web.fault_reports import FleetReporter
+from mindie_ha.web.reports import Reporter
+
+SYNC_PATIENCE_S = 30.0  # between complaints about a cache that does not fill
+FIRST_RETRY_S = 0.01  # a look that lost a race to another writer; doubles while it fails
+
+
+class Core:
+    """Caches, store, reporter; see the module."""
+
+    def __init__(self, settings: Settings, edges: Edges, *, metrics: Metrics) -> None:
+        self.settings = settings
+        self.clock = edges.clock
+        self.entropy = edges.entropy
+        self.log = edges.log
+        self.metrics = metrics
+        self._filled = edges.filled
+        self.supervisor = Supervisor(clock=edges.clock, entropy=edges.entropy, log=edges.log, metrics=metrics)
+        self.queue: KeyedQueue[ScopeKey] = KeyedQueue(
+            clock=edges.clock, entropy=edges.entropy.child("queue"), first_s=FIRST_RETRY_S
+        )
+        self.client = Client(edges.transport, request_timeout_s=settings.cluster.request_timeout_s)
+        self.store = Store(
+            clock=edges.clock,
+            settings=settings,
+            listener=self._touched,
+            refused=lambda source: metrics.inputs_refused.labels(source).inc(),
+        )
+        self.mirror = Mirror(
+            client=self.client,
+            store=self.store,
+            clock=edges.clock,
+            entropy=edges.entropy.child("mirror"),
+            settings=settings.cluster,
+            log=edges.log,
+            metrics=metrics,
+        )
+        self.desk = TableDesk(
+            directory=self.store,
+            push_targets=settings.table.push_targets,
+            touch=lambda scope: self._touched(frozenset((scope,)), True),
+        )
+        self.reporter = Reporter(
+            store=self.store, tables=self.desk, planner=plan, settings=settings, clock=edges.clock
+        )
+        self.fleet = FleetReporter(store=self.store, settings=settings, clock=edges.clock)
+
+    def _touched(self, scopes: frozenset[ScopeKey], urgent: bool) -> None:
+        for scope in scopes:
+            self.queue.add(scope, urgent=urgent)
+
+    async def synced(self) -> None:
+        """Fill the caches; complains by name about what does not come."""
+        self.mirror.start(self.supervisor)
+        while missing := await self.mirror.wait_synced(timeout_s=SYNC_PATIENCE_S):
+            for source, reason in missing.items():
+                self.log.warning("still waiting for the first list", source=source, reason=reason)
+        self._filled()

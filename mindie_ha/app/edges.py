@@ -1,0 +1,30 @@
+"""The edges of the controller: everything through which the outside is reached, handed in from above.
+
+Tests and simulations swap these and nothing else; the same controller then runs in memory, on virtual time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import aiohttp
+
+from mindie_ha.channels.http_push import open_session
+from mindie_ha.cluster.transports import Transport
+from mindie_ha.kit.clock import Clock
+from mindie_ha.kit.entropy import Entropy
+from mindie_ha.kit.logs import Log
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edges:
+    """Everything through which the outside is reached; tests and simulations swap these."""
+
+    transport: Transport
+    clock: Clock
+    entropy: Entropy
+    log: Log
+    session: Callable[[], aiohttp.ClientSession] = open_session
+    serve: bool = True  # False: no listening sockets, for simulations on virtual time
+    filled: Callable[[], None] = lambda: None  # called once the caches are filled

@@ -1,0 +1,126 @@
+"""Everything of the controller that acts, built on the core: writer, ledgers, desks, channels, engine.
+
+Here is who gets what. Nothing runs yet: `controller.py` starts and stops it. `desks.py` builds single parts
+for commands that ask for one thing and go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import aiohttp
+
+from mindie_ha.app.core import Core
+from mindie_ha.cluster.events import Events
+from mindie_ha.cluster.ledgers import Ledgers
+from mindie_ha.cluster.writer import Writer
+from mindie_ha.engine.executor import Executor
+from mindie_ha.engine.isolation_desk import IsolationDesk
+from mindie_ha.engine.marks import Marks
+from mindie_ha.engine.node_ledgers import NodeLedgers
+from mindie_ha.engine.outlets import Outlets
+from mindie_ha.engine.pause_desk import PauseDesk
+from mindie_ha.engine.public_reports import PublicReportDesk
+from mindie_ha.engine.public_tables import load_public_codes
+from mindie_ha.engine.rearm_desk import RearmDesk
+from mindie_ha.engine.reconciling import Reconciler
+from mindie_ha.engine.records import Recorder
+from mindie_ha.engine.signal_desk import SignalDesk
+from mindie_ha.engine.workers import Engine
+from mindie_ha.policy.isolations import plan_node
+from mindie_ha.policy.planner import plan
+
+
+class LeadsAlone:
+    """The fence of a controller that runs as the only replica."""
+
+    def guard(self) -> None:
+        """Always lets through."""
+
+
+class Parts:
+    """What acts; see the module."""
+
+    def __init__(self, core: Core, *, session: Callable[[], aiohttp.ClientSession]) -> None:
+        self._core = core
+        settings, store, clock = core.settings, core.store, core.clock
+        self.recorder = Recorder()
+        self.writer = writer_of(core)
+        ledgers = Ledgers(store=store, writer=self.writer, namespace=settings.cluster.namespace)
+        self.nodes = NodeLedgers(store=store, ledgers=ledgers, clock=clock)
+        self.isolations = IsolationDesk(store=store, nodes=self.nodes, clock=clock, settings=settings)
+        self.rearm = RearmDesk(store=store, ledgers=ledgers, clock=clock, settings=settings)
+        self.pauses = PauseDesk(store=store, ledgers=ledgers, clock=clock, settings=settings)
+        self.events = Events(
+            writer=self.writer, clock=clock, entropy=core.entropy.child("events"), metrics=core.metrics
+        )
+        self.public = self._public(ledgers)
+        self.signals = SignalDesk(store=store, resolver=core.desk, settings=settings, clock=clock)
+        self.outlets = self._outlets(session)
+        self.engine = self._engine(ledgers)
+
+    def _public(self, ledgers: Ledgers) -> PublicReportDesk:
+        return PublicReportDesk(
+            memory=self._core.store,
+            paper=ledgers,
+            codes=load_public_codes(self._core.settings.faults.public_codes_file),
+            clock=self._core.clock,
+            log=self._core.log,
+            metrics=self._core.metrics,
+        )
+
+    def _engine(self, ledgers: Ledgers) -> Engine:
+        core = self._core
+        marks = Marks(writer=self.writer, settings=self._core.settings, clock=core.clock)
+        reconciler = Reconciler(
+            store=core.store,
+            ledgers=ledgers,
+            executor=Executor(writer=self.writer, nodes=self.nodes, marks=marks),
+            tables=core.desk,
+            recorder=self.recorder,
+            planner=plan,
+            node_planner=plan_node,
+            public=self.public,
+            on_look=self.signals.looked,
+            settings=self._core.settings,
+            clock=core.clock,
+            log=core.log,
+        )
+        return Engine(
+            reconciler=reconciler,
+            queue=core.queue,
+            supervisor=core.supervisor,
+            clock=core.clock,
+            metrics=self._core.metrics,
+        )
+
+    def _outlets(self, session: Callable[[], aiohttp.ClientSession]) -> Outlets:
+        core = self._core
+        return Outlets(
+            settings=core.settings,
+            desk=core.desk,
+            signals=self.signals,
+            reports=self.public,
+            writer=self.writer,
+            session=session,
+            clock=core.clock,
+            entropy=core.entropy.child("outlets"),
+            supervisor=core.supervisor,
+            log=core.log,
+            metrics=core.metrics,
+        )
+
+
+def writer_of(core: Core) -> Writer:
+    """Where every write of a process goes through."""
+    return Writer(
+        client=core.client,
+        answers=core.store,
+        fence=LeadsAlone(),
+        clock=core.clock,
+        entropy=core.entropy.child("writer"),
+        settings=core.settings.cluster,
+        log=core.log,
+        metrics=core.metrics,
+        dry_run=core.settings.dry_run,
+    )
