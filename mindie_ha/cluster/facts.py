@@ -178,8 +178,12 @@ class Facts:
 
     def namesakes(self, workload: Workload) -> set[ScopeKey]:
         """The services, one per namespace, that carry the same jobID."""
-        scopes = {self.workloads[uid].scope for uid in self.by_job_id.of(workload.job_id)}
-        return {scope for scope in scopes if scope.kind is ScopeKind.SERVICE}
+        return set(self.services_named(workload.job_id))
+
+    def services_named(self, job_id: str) -> tuple[ScopeKey, ...]:
+        """The services that carry a jobID, one per namespace, in order."""
+        scopes = {self.workloads[uid].scope for uid in self.by_job_id.of(job_id)}
+        return tuple(sorted(scope for scope in scopes if scope.kind is ScopeKind.SERVICE))
 
     def sharers(self, workload: Workload) -> set[ScopeKey]:
         """The services whose pods mount the same table ConfigMap."""

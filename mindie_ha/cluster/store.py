@@ -30,6 +30,7 @@ from mindie_ha.cluster.slim import (
     slim,
 )
 from mindie_ha.cluster.sources import SOURCE_OF_FAMILY, SOURCES, Source, family_of
+from mindie_ha.cluster.table_views import table_view
 from mindie_ha.cluster.touches import Touched
 from mindie_ha.intake.collect import collect
 from mindie_ha.intake.freshness import unreported
@@ -38,14 +39,14 @@ from mindie_ha.intake.public_faults import faults_on
 from mindie_ha.kit.clock import Clock
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.faults import Fault
-from mindie_ha.model.ids import ObjectKey, ScopeKey, ScopeKind, node_key
+from mindie_ha.model.ids import ObjectKey, ScopeKey, node_key
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
 from mindie_ha.model.nodes import Node
 from mindie_ha.model.pauses import Pauses
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.settings import Settings
-from mindie_ha.model.views import FleetView, NodeView, ScopeView, TableView, WorkloadView
+from mindie_ha.model.views import FleetView, NodeView, ScopeView, WorkloadView
 from mindie_ha.model.workloads import PodGroup, RingsConfig, Workload
 from mindie_ha.ranktable.hccl import RINGS_CONFIG_PREFIX, rings_config_name
 
@@ -180,7 +181,9 @@ class Store:
         """The planner's snapshot of a service or job; None where nothing is known of it."""
         workloads = self.workloads_of(scope)
         orphans = self.orphan_rings(scope)
-        table = self._table(scope, subscribers, handed_to_all)
+        table = table_view(
+            scope, facts=self._facts, maps=self._maps, subscribers=subscribers, handed_to_all=handed_to_all
+        )
         if not workloads and not orphans and (table is None or not table.ledger.generation):
             self._maps.tables.pop(documents.service_ledger_key(scope.namespace, scope.name), None)
             return None
@@ -303,8 +306,7 @@ class Store:
 
     def services_named(self, job_id: str) -> tuple[ScopeKey, ...]:
         """The services that carry a jobID, one per namespace; more than one is a clash on the wire."""
-        scopes = {self._facts.workloads[uid].scope for uid in self._facts.by_job_id.of(job_id)}
-        return tuple(sorted(scope for scope in scopes if scope.kind is ScopeKind.SERVICE))
+        return self._facts.services_named(job_id)
 
     def namespace_of_ip(self, ip: str) -> str | None:
         """The namespace of the pod with this address; None where there is no one answer."""
@@ -313,7 +315,7 @@ class Store:
 
     def service_ledger(self, scope: ScopeKey) -> ServiceLedger | None:
         """The remembered table of a service; None where there is none or it cannot be read."""
-        table = self._table(scope, 0, True)
+        table = table_view(scope, facts=self._facts, maps=self._maps)
         return table.ledger if table is not None and table.ledger.generation else None
 
     def open_recoveries(self) -> frozenset[str]:
@@ -402,37 +404,6 @@ class Store:
         if ledger is not None and ledger.workload_uid != workload.uid:
             return fresh, ""
         return ledger or fresh, error
-
-    def _table(self, scope: ScopeKey, subscribers: int, handed_to_all: bool) -> TableView | None:
-        if scope.kind is not ScopeKind.SERVICE:
-            return None
-        key = documents.service_ledger_key(scope.namespace, scope.name)
-        entry = self._maps.ledger(key)
-        ledger, error = read(entry, ServiceLedger)
-        if ledger is not None and (ledger.namespace, ledger.job_id) != (scope.namespace, scope.name):
-            ledger, error = None, f"ConfigMap {entry.key if entry else ''} is the ledger of another service"
-        last = self._maps.tables.get(key)
-        lost = not error and last is not None and self._is_behind(ledger, last, scope)
-        shared: set[ScopeKey] = set()
-        for uid in self._facts.by_scope.of(scope):
-            shared.update(self._facts.sharers(self._facts.workloads[uid]))
-        return TableView(
-            ledger=(last if lost else ledger) or ServiceLedger(namespace=scope.namespace, job_id=scope.name),
-            ledger_version=version_of(entry),
-            ledger_error=error,
-            recorded=not lost,
-            subscribers=subscribers,
-            handed_to_all=handed_to_all,
-            shared_with=tuple(str(key) for key in sorted(shared - {scope})),
-            namesakes=tuple(other.namespace for other in self.services_named(scope.name) if other != scope),
-        )
-
-    def _is_behind(self, stored: ServiceLedger | None, last: ServiceLedger, scope: ScopeKey) -> bool:
-        """Whether a table's ledger was deleted or set back under a service that is there: consumers hold
-        the newest one, so generations and ids must go on from it."""
-        same = (last.namespace, last.job_id) == (scope.namespace, scope.name)
-        behind = stored is None or stored.generation < last.generation
-        return same and behind and bool(self._facts.by_scope.of(scope))
 
     def _put_config_map(self, item: SlimConfigMap) -> Touched:
         touched = self._maps.put(item, now_s=self._clock.wall())
