@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import orjson
 from pydantic import ValidationError
 
+from mindie_ha.cluster import migrations
 from mindie_ha.cluster.slim import SlimConfigMap
 from mindie_ha.cluster.sources import LABEL_LEDGER
 from mindie_ha.model.errors import LedgerUnreadable
@@ -30,7 +31,7 @@ ANNOTATION_JOB_ID = "mindie-ha.io/job-id"
 ANNOTATION_NODE = "mindie-ha.io/node"
 ANNOTATION_WORKLOAD = "mindie-ha.io/workload"
 MAX_NAME = 253
-MAX_BYTES = 900 << 10  # a ConfigMap holds 1 MiB; a job of 400 pods needs this after ten attempts
+MAX_BYTES = 900 << 10  # a ConfigMap holds 1 MiB; a job of 1,500 pods of 8 cards needs this after ten attempts
 MAX_SERVICE_BYTES = 1000 << 10
 MAX_PUBLIC_BYTES = 1000 << 10
 
@@ -95,7 +96,10 @@ def decode(config_map: SlimConfigMap, model: type[LedgerT], *, limit: int) -> Le
     if hashlib.sha256(body).hexdigest() != config_map.data.get(DIGEST_KEY):
         raise _unreadable(where, "the digest does not fit: it was changed by somebody else")
     try:
-        return model.model_validate_json(body)
+        upgraded = migrations.upgraded(model, body)
+        return model.model_validate_json(upgraded)
+    except LedgerUnreadable as error:
+        raise _unreadable(where, str(error)) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"])

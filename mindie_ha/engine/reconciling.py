@@ -22,9 +22,10 @@ from mindie_ha.engine.records import Recorder
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.logs import Log
 from mindie_ha.kit.tasks import every
-from mindie_ha.model.decisions import Decision, NodeDecision, Plan, TableDecision
-from mindie_ha.model.errors import Conflict, MindieHaError
+from mindie_ha.model.decisions import Decision, NodeDecision, Notice, Plan, TableDecision
+from mindie_ha.model.errors import Conflict, LedgerUnreadable, MindieHaError
 from mindie_ha.model.ids import ScopeKey, ScopeKind
+from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import NodeView, ScopeView, WorkloadView
 
@@ -143,6 +144,9 @@ class Reconciler:
                 await self._ledgers.save_workload(
                     decision.ledger, workload=view.workload, version=view.ledger_version
                 )
+            except LedgerUnreadable as error:
+                self._record(scope, view, _not_written(decision, view.ledger, str(error)))
+                return Look(failed=True)
             except MindieHaError as error:
                 return self._not_recorded(str(decision.workload), error)
         self._record(scope, view, decision)
@@ -205,6 +209,13 @@ class Reconciler:
                 "could not write; looking again after back-off", subject=subject, error=str(error)
             )
         return Look(failed=True)
+
+
+def _not_written(decision: Decision, before: WorkloadLedger, why: str) -> Decision:
+    """What is told where a ledger can never be written: nothing is done that is not recorded first."""
+    message = f"{decision.workload}: nothing is done, its ledger cannot be written: {why}"
+    notice = Notice("LedgerNotWritten", message, warning=True, key=f"ledger:{before.workload_uid}")
+    return Decision(decision.workload, before, message, rule="ledger-not-written", notices=(notice,))
 
 
 def _earliest(*times_s: float | None) -> float | None:

@@ -1,6 +1,7 @@
 """What must survive our own restart, one record per workload, service and node.
 
-`schema_version` guards each: an unknown one makes the object observe-only (never "start from zero").
+`schema_version` guards each: a newer one makes the object observe-only (never "start from zero"), an older
+one is brought up by `cluster/migrations.py`. Whoever adds, removes or changes a field raises it.
 Bounds are part of the record, so that a ledger cannot outgrow its ConfigMap.
 """
 
@@ -57,7 +58,7 @@ class Rearm(Frozen):
 class WorkloadLedger(Frozen):
     """Memory of one workload. A fresh one (`epoch` 0) says nothing was ever done."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     workload: str  # "<kind>/<namespace>/<name>"
     workload_uid: str
     epoch: int = 0  # of the newest recovery, open or closed

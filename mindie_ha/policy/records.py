@@ -6,7 +6,7 @@ what it means and not as a list of fields.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from mindie_ha.model.ids import PodUID
 from mindie_ha.model.ledgers import (
@@ -49,13 +49,18 @@ def tried(
     recovery: Recovery,
     *,
     pods: Iterable[Pod],
+    present: Collection[PodUID],
     not_before_s: float,
     deadline_s: float | None,
     exit_: str,
     now_s: float,
 ) -> WorkloadLedger:
-    """`ledger` with one more attempt of the recovery's rung: recorded, its targets named, at `isolate`."""
-    recovery = aimed(recovery, pods=pods)
+    """`ledger` with one more attempt of the recovery's rung: recorded, its targets named, at `isolate`.
+
+    `present`: the pods that exist. Of earlier targets that are gone only so many stay named, as a UID
+    never comes back.
+    """
+    recovery = aimed(_without_old_targets(recovery, present=present), pods=pods)
     recovery = entered(recovery, Phase.ISOLATE, exit_=exit_, deadline_s=deadline_s, now_s=now_s)
     attempts = {**recovery.attempts, recovery.rung: recovery.attempts.get(recovery.rung, 0) + 1}
     recovery = updated(
@@ -103,6 +108,13 @@ def aimed(recovery: Recovery, *, pods: Iterable[Pod]) -> Recovery:
         if pod.uid not in known
     )
     return updated(recovery, targets=(*recovery.targets, *more)) if more else recovery
+
+
+def _without_old_targets(recovery: Recovery, *, present: Collection[PodUID]) -> Recovery:
+    gone = [target for target in recovery.targets if target.uid not in present]
+    dropped = {target.uid for target in gone[: max(0, len(gone) - MAX_PODS_CLOSED)]}
+    kept = tuple(target for target in recovery.targets if target.uid not in dropped)
+    return updated(recovery, targets=kept) if dropped else recovery
 
 
 def entered(

@@ -305,6 +305,7 @@ def _attempt(
         ledger,
         recovery,
         pods=[pod for pod in look.view.pods if pod.uid in uids],
+        present={pod.uid for pod in look.view.pods},
         not_before_s=budgets.not_before_s(
             ledger.attempts,
             seed=f"{look.workload.uid}#{recovery.epoch}",

@@ -186,7 +186,7 @@ async def test_an_unknown_schema_version_is_unreadable_not_zero(cluster: Cluster
     workload = process.workload()
     await process.save_workload(with_epoch(workload, 3), workload=workload)
     found = await cluster.request("GET", LEDGER_PATH)
-    text = found["data"]["ledger.json"].replace('"schema_version":1', '"schema_version":99')
+    text = found["data"]["ledger.json"].replace('"schema_version":2', '"schema_version":99')
     digest = hashlib.sha256(text.encode()).hexdigest()
     await cluster.merge(LEDGER_PATH, {"data": {"ledger.json": text, "digest": digest}})
     await settle()
@@ -301,15 +301,22 @@ def test_the_same_ledger_is_the_same_bytes() -> None:
     assert documents.encode(one, limit=1000) == documents.encode(other, limit=1000)
 
 
-def test_the_memory_of_a_job_of_400_pods_fits_after_six_recoveries_of_ten_attempts() -> None:
+def test_the_memory_of_a_job_of_1500_pods_fits_after_six_recoveries_of_ten_attempts() -> None:
     intent = Intent(kind=IntentKind.FAULT, cause=Cause.CHIP_UNHEALTHY, at_s=1.0, summary="x")
     ledger = WorkloadLedger(workload="AscendJob/mindie/big", workload_uid="u" * 36)
     for epoch in range(6):
         recovery = records.opened(epoch=epoch, intent=intent, rung="job", now_s=1.0)
         for attempt in range(10):
-            pods = [_pod_of(epoch, attempt, rank) for rank in range(400)]
+            pods = [_pod_of(epoch, attempt, rank) for rank in range(1500)]
             ledger = records.tried(
-                ledger, recovery, pods=pods, not_before_s=0.0, deadline_s=None, exit_="again", now_s=2.0
+                ledger,
+                recovery,
+                pods=pods,
+                present={pod.uid for pod in pods},
+                not_before_s=0.0,
+                deadline_s=None,
+                exit_="again",
+                now_s=2.0,
             )
             assert ledger.recovery is not None
             recovery = records.updated(ledger.recovery, replacements=records.replacements_of(pods))

@@ -8,13 +8,14 @@ no budget grows, and that ids and generations go on.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable
 
 import pytest
 
 from tools.soak.judges import TAINT
 
-from .clusters import CHIP, Cluster, cluster, quick
+from .clusters import CHIP, NAMESPACE, Cluster, cluster, quick
 
 pytestmark = pytest.mark.looptime
 P0, D0 = "mindie-server-p0", "mindie-server-d0"
@@ -141,3 +142,26 @@ async def test_a_fault_that_healed_while_no_controller_ran_does_not_leave_a_tain
         await c.clock.sleep(30)
         await c.until(lambda: c.ledger(P0)["recovery"] is None, "closed", deadline_s=400)
         await c.until(lambda: not c.taints(node), "released", deadline_s=400)
+
+
+async def test_a_controller_of_a_newer_version_ends_what_an_older_one_began() -> None:
+    async with cluster(settings=quick()) as c:
+        await c.world.set_faults(c.node_of("mindie-server-p0-master-0"), [CHIP])
+        name = "mindie-ha-ledger-ascendjob-mindie-server-p0"
+        await c.until(lambda: _phase(c) == "table", "half way", every_s=0.01)
+        await c.kill()
+        found = c.get("ConfigMap", name)
+        assert found is not None
+        text = found["data"]["ledger.json"].replace('"schema_version":2', '"schema_version":1')
+        assert '"schema_version":1' in text
+        data = {"ledger.json": text, "digest": hashlib.sha256(text.encode()).hexdigest()}
+        await c.api.patch("ConfigMap", name, NAMESPACE, {"data": data})
+        await c.start(quick())
+        record = await c.recovered("mindie-server-p0")
+        assert record["outcome"] == "recovered"
+        assert c.ledger("mindie-server-p0")["schema_version"] == 2
+
+
+def _phase(c: Cluster) -> str:
+    recovery = (c.ledger("mindie-server-p0") or {}).get("recovery")
+    return recovery["phase"] if recovery else ""

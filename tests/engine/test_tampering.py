@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 
 import pytest
 
-from mindie_ha.cluster.documents import DIGEST_KEY, LEDGER_KEY
+from mindie_ha.cluster.documents import DIGEST_KEY, LEDGER_KEY, MAX_BYTES
 from mindie_ha.model.settings import ClusterSettings
 
 from .clusters import CHIP, NAMESPACE, NOT_READY, Cluster, cluster, quick, small_service
@@ -130,3 +132,22 @@ async def test_a_deleted_isolation_ledger_leaves_a_taint_that_is_told() -> None:
         await c.until(lambda: c.events("TaintWithoutRecord"), "people are told")
         await c.clock.sleep(5)
         assert len(c.events("TaintWithoutRecord")) == 1
+
+
+async def test_a_ledger_that_outgrows_its_bound_is_told_and_nothing_is_done_unrecorded() -> None:
+    async with cluster(settings=quick()) as c:
+        old = c.uids(P0)
+        ledger = c.ledger(P0)
+        ledger["rearmed"] = {"person": "x", "text": "", "reason": "x", "at_s": 1.0, "told": True}
+        spare = MAX_BYTES - len(json.dumps(ledger, separators=(",", ":")))
+        ledger["rearmed"]["text"] = "x" * (spare - 10)
+        text = json.dumps(ledger, sort_keys=True, separators=(",", ":"))
+        data = {LEDGER_KEY: text, DIGEST_KEY: hashlib.sha256(text.encode()).hexdigest()}
+        name = "mindie-ha-ledger-ascendjob-" + P0
+        c.judge.tampered.add(name)
+        await c.api.patch("ConfigMap", name, NAMESPACE, {"data": data})
+        await c.world.set_faults(c.node_of(f"{P0}-master-0"), [CHIP])
+        await c.until(lambda: c.events("LedgerNotWritten"), "told")
+        await c.clock.sleep(60.0)
+        assert c.uids(P0) == old
+        assert [event["count"] for event in c.events("LedgerNotWritten")] == [1]

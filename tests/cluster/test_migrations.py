@@ -1,0 +1,81 @@
+"""Ledgers of every older version are read; newer ones are refused and say so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from mindie_ha.cluster import documents, migrations
+from mindie_ha.cluster.slim import SlimConfigMap
+from mindie_ha.model.errors import LedgerUnreadable
+from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
+from mindie_ha.model.pauses import PauseLedger
+from mindie_ha.model.public_faults import PublicFaultLedger
+from mindie_ha.model.recoveries import Frozen, Phase
+
+OLD = sorted((Path(__file__).parent.parent / "data" / "ledgers").glob("workload-*/*.json"))
+KINDS: tuple[type[Frozen], ...] = (
+    WorkloadLedger,
+    ServiceLedger,
+    NodeLedger,
+    PauseLedger,
+    PublicFaultLedger,
+)
+
+
+def holding(text: str) -> SlimConfigMap:
+    metadata = {"name": "l", "namespace": "n", "uid": "u", "resourceVersion": "1"}
+    data = {"ledger.json": text, "digest": hashlib.sha256(text.encode()).hexdigest()}
+    return SlimConfigMap.model_validate({"metadata": metadata, "data": data})
+
+
+def decoded(text: str) -> WorkloadLedger:
+    return documents.decode(holding(text), WorkloadLedger, limit=documents.MAX_BYTES)
+
+
+@pytest.mark.parametrize("path", OLD, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_ledger_of_an_older_version_keeps_all_that_it_says(path: Path) -> None:
+    old = json.loads(path.read_text())
+    ledger = decoded(json.dumps(old))
+    assert ledger.schema_version == migrations.current(WorkloadLedger)
+    new = json.loads(ledger.model_dump_json())
+    assert {name: new[name] for name in old if name not in ("schema_version", "recovery", "closed")} == {
+        name: old[name] for name in old if name not in ("schema_version", "recovery", "closed")
+    }
+    if old["recovery"]:
+        assert ledger.recovery is not None
+        assert ledger.recovery.phase is Phase(old["recovery"]["phase"])
+        assert [target.uid for target in ledger.recovery.targets] == [
+            target["uid"] for target in old["recovery"]["targets"]
+        ]
+    assert [one.summary for one in ledger.closed] == [one["summary"] for one in old["closed"]]
+
+
+def test_there_is_an_example_and_a_step_of_every_older_version() -> None:
+    for model in KINDS:
+        for version in range(1, migrations.current(model)):
+            assert (model, version) in migrations.STEPS
+    kept = {path.parent.name for path in OLD}
+    assert kept == {f"workload-{version}" for version in range(1, migrations.current(WorkloadLedger))}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"schema_version": 99}', "schema_version 99 is newer"),
+        ('{"schema_version": 0}', "no positive number"),
+        ('{"schema_version": true}', "no positive number"),
+        ('{"schema_version": "1"}', "no positive number"),
+        ("{}", "schema_version is missing"),
+        ("[]", "schema_version is missing"),
+        ("{", "no JSON"),
+        ('{"schema_version": 1}', "workload"),
+    ],
+    ids=["newer", "zero", "true", "text", "missing", "list", "cut", "old-and-empty"],
+)
+def test_what_cannot_be_brought_up_is_unreadable(text: str, words: str) -> None:
+    with pytest.raises(LedgerUnreadable, match=words):
+        decoded(text)
