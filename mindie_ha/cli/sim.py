@@ -38,6 +38,12 @@ def sim(
     nodes: Annotated[int, typer.Option(help="number of servers")] = 10,
     model: Annotated[Model, typer.Option(help="a2: 8 NPUs a server; a3: 16, super pods of 4")] = Model.A2,
     seed: Annotated[int | None, typer.Option(help="repeat the delays of an earlier run")] = None,
+    volcano_reschedules: Annotated[
+        bool,
+        typer.Option(
+            "--volcano-reschedules", help="Volcano deletes pods of faulty jobs, as it does by itself"
+        ),
+    ] = False,
     actors_only: Annotated[
         bool, typer.Option("--actors-only", help="run the actors against the cluster of --kubeconfig")
     ] = False,
@@ -57,6 +63,7 @@ def sim(
         model=model,
         nodes=nodes,
         seed=seed,
+        volcano_reschedules=volcano_reschedules,
     )
     files = [(path, read_objects(path)) for path in manifest or []]
     run_async(run(plan, files))

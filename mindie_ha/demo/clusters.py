@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mindie_ha.demo.scenarios import Object
-from mindie_ha.demo.stage import create, nodes_of
+from mindie_ha.demo.stage import create, nodes_of, world_settings
 from mindie_ha.kit.clock import LoopClock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.logs import Log
@@ -42,6 +42,7 @@ class ClusterPlan:
     model: str = "a2"
     nodes: int = 10
     seed: int | None = None
+    volcano_reschedules: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ async def running(plan: ClusterPlan, *, log: Log) -> AsyncIterator[RunningCluste
             clock=clock,
             entropy=entropy.child("world"),
             nodes=nodes_of(plan.model, plan.nodes),
+            settings=world_settings(volcano_reschedules=plan.volcano_reschedules),
             programs=program_factory(MsSettings(), clock=clock),
         )
         supervisor.start("world", world.run, on_end=OnEnd.FAIL)

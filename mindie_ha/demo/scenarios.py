@@ -34,6 +34,7 @@ class Cluster(Strict):
     model: Literal["a2", "a3"] = "a2"
     nodes: int = Field(10, ge=1, le=200)
     seed: int = 1
+    volcano_reschedules: bool = False  # Volcano's own rescheduler acts as well
 
 
 class Scenario(Strict):

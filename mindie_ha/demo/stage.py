@@ -29,12 +29,13 @@ from mindie_ha.kit.tasks import OnEnd, Supervisor
 from mindie_ha.model.errors import InputError, MindieHaError
 from mindie_ha.model.settings import Settings
 from mindie_ha.sim.actors.machines import NodeModel, a2_nodes, a3_nodes
+from mindie_ha.sim.actors.reschedulers import ReschedulerSettings
 from mindie_ha.sim.client import ApiClient, ApiError
 from mindie_ha.sim.ms.programs import program_factory
 from mindie_ha.sim.ms.receivers import PushReceiver
 from mindie_ha.sim.ms.settings import MsSettings
 from mindie_ha.sim.server import ApiServer
-from mindie_ha.sim.world import World
+from mindie_ha.sim.world import World, WorldSettings
 
 if TYPE_CHECKING:
     from mindie_ha.kit.logs import Log
@@ -78,6 +79,7 @@ class Stage:
             clock=self.clock,
             entropy=self._entropy.child("world"),
             nodes=nodes_of(self.scenario.cluster.model, self.scenario.cluster.nodes),
+            settings=world_settings(volcano_reschedules=self.scenario.cluster.volcano_reschedules),
             programs=programs,
         )
         self.journal = Journal(
@@ -176,9 +178,14 @@ async def create(api: ApiClient, obj: Object, *, where: str) -> None:
         raise InputError(str(error), where=f"{where}: {kind} {name}") from None
 
 
+def world_settings(*, volcano_reschedules: bool) -> WorldSettings:
+    """How the actors work; Volcano's rescheduler only where it is asked for."""
+    return WorldSettings(rescheduler=ReschedulerSettings() if volcano_reschedules else None)
+
+
 def nodes_of(model: str, count: int) -> tuple[NodeModel, ...]:
     """The servers of a cluster: `a2`, or `a3` in super pods of four."""
     return a3_nodes(count) if model == "a3" else a2_nodes(count)
 
 
-__all__ = ["ANY_PORT", "Stage", "create", "nodes_of", "staged"]
+__all__ = ["ANY_PORT", "Stage", "create", "nodes_of", "staged", "world_settings"]

@@ -31,6 +31,7 @@ from mindie_ha.sim.actors.node_lifecycles import NodeLifecycle, NodeLifecycleSet
 from mindie_ha.sim.actors.nodeds import NodeDs, NodeDSettings
 from mindie_ha.sim.actors.operators import AscendOperator
 from mindie_ha.sim.actors.programs import ProgramFactory
+from mindie_ha.sim.actors.reschedulers import Rescheduler, ReschedulerSettings
 from mindie_ha.sim.actors.schedulers import GangScheduler, SchedulerSettings
 from mindie_ha.sim.client import ApiClient, ApiError, Object
 
@@ -51,6 +52,7 @@ class WorldSettings:
     clusterd: ClusterdSettings = field(default_factory=ClusterdSettings)
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     node_lifecycle: NodeLifecycleSettings = field(default_factory=NodeLifecycleSettings)
+    rescheduler: ReschedulerSettings | None = None  # None: Volcano deletes nothing
 
 
 class World:
@@ -76,6 +78,11 @@ class World:
         self, entropy: Entropy, settings: WorldSettings, programs: ProgramFactory | None
     ) -> tuple[Actor, ...]:
         api, cache, clock = self.api, self.cache, self.clock
+        rescheduler: list[Actor] = []
+        if (tuned := settings.rescheduler) is not None:
+            rescheduler.append(
+                Rescheduler(api=api, cache=cache, clock=clock, entropy=entropy, settings=tuned)
+            )
         return (
             Kubelets(
                 api=api, cache=cache, clock=clock, entropy=entropy, models=self.nodes, programs=programs,
@@ -94,6 +101,7 @@ class World:
             ),
             GangScheduler(api=api, cache=cache, clock=clock, entropy=entropy, settings=settings.scheduler),
             AscendOperator(api=api, cache=cache, clock=clock, entropy=entropy),
+            *rescheduler,
         )  # fmt: skip
 
     async def run(self) -> None:

@@ -29,9 +29,12 @@ from mindie_ha.sim.actors.documents import (
 )
 from mindie_ha.sim.actors.machines import RESOURCE
 from mindie_ha.sim.actors.placements import Guest, Machine, Seat
+from mindie_ha.sim.actors.rescheduling_rules import Hardware
 from mindie_ha.sim.client import Object
 
-BAD_NODE = frozenset({"UnHealthy", "PreSeparate"})
+UNHEALTHY = "UnHealthy"
+BAD_NODE = frozenset({UNHEALTHY, "PreSeparate"})
+MARK = "NodeHealthyStatus"
 
 
 def read_fleet(cache: Cache, *, seats: Mapping[str, Seat], distributed: bool) -> list[Machine]:
@@ -99,15 +102,29 @@ def _refusal(node: Object, unhealthy: frozenset[str]) -> str:
     return "node(s) are reported unhealthy" if name_of(node) in unhealthy else ""
 
 
-def _unhealthy_nodes(cache: Cache) -> frozenset[str]:
+def _unhealthy_nodes(cache: Cache, status: frozenset[str] = BAD_NODE) -> frozenset[str]:
     found = set()
     for prefix, entry in ((NODES, NODE_PREFIX), (SWITCHES, SWITCH_PREFIX)):
         for body in _cluster_infos(cache, prefix):
             decoded = mapping(load_json(body))
             found |= {
-                name.removeprefix(entry) for name in decoded if text(decoded, name, "NodeStatus") in BAD_NODE
+                name.removeprefix(entry) for name in decoded if text(decoded, name, "NodeStatus") in status
             }
     return frozenset(found)
+
+
+def read_hardware(cache: Cache, *, first: bool) -> Hardware:
+    """Nodes and cards as the rescheduler knows them; `first`: in its first session."""
+    devices = read_cluster_devices(_cluster_infos(cache, DEVICES))
+    nodes = cache.all("Node")
+    ready = {name_of(node) for node in nodes if text(condition(node, "Ready"), "status") == "True"}
+    marked = {name_of(node) for node in nodes if annotations_of(node).get(MARK) == UNHEALTHY}
+    cards = {
+        name: frozenset(card for card in found.get(f"{RESOURCE}-Unhealthy", "").split(",") if card)
+        for name, found in devices.items()
+    }
+    unhealthy = _unhealthy_nodes(cache, frozenset({UNHEALTHY})) | marked
+    return Hardware(frozenset(ready & devices.keys()), unhealthy, cards, first)
 
 
 def _cluster_infos(cache: Cache, prefix: str) -> list[str]:
@@ -118,4 +135,4 @@ def _cluster_infos(cache: Cache, prefix: str) -> list[str]:
     ]
 
 
-__all__ = ["free_cards", "read_fleet"]
+__all__ = ["free_cards", "read_fleet", "read_hardware"]
