@@ -53,7 +53,9 @@ class PauseDesk:
         persons.named(person)
         now_s = self._clock.wall()
         holds.checked(scope)
-        before, after = await self._change(lambda ledger: holds.resumed(ledger, scope, now_s=now_s))
+        before, after = await self._change(
+            lambda ledger: holds.resumed(ledger, scope, person=person, now_s=now_s)
+        )
         return Paused(scope, holds.find(before, scope, now_s=now_s), changed=before != after)
 
     def standing(self) -> tuple[tuple[Pause, ...], str]:

@@ -14,6 +14,7 @@ from pydantic import Field
 from mindie_ha.model.recoveries import Frozen
 
 MAX_PAUSES = 1000
+MAX_RESUMED = 50
 CLUSTER = "cluster"
 
 
@@ -27,11 +28,21 @@ class Pause(Frozen):
     ends_at_s: float | None = None  # None: until it is resumed
 
 
+class Resumed(Frozen):
+    """Who ended a pause before its time."""
+
+    pause: Pause
+    person: str
+    at_s: float
+
+
 class PauseLedger(Frozen):
-    """All pauses; those whose time is over no longer count and go with the next change."""
+    """All pauses; those whose time is over no longer count and go with the next change. The last ones that a
+    person ended are kept, oldest first."""
 
     schema_version: Literal[1] = 1
     pauses: tuple[Pause, ...] = Field((), max_length=MAX_PAUSES)
+    resumed: tuple[Resumed, ...] = Field((), max_length=MAX_RESUMED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from mindie_ha.model.views import ScopeView, WorkloadView
 from mindie_ha.model.workloads import Role
 from mindie_ha.policy.gathers import gather
 from mindie_ha.policy.instances import judge_instance
-from mindie_ha.policy.rungs.gates import HELD_BY_BRAKE
+from mindie_ha.policy.rungs.gates import STAYS_PUBLISHED
 from mindie_ha.ranktable.build import build
 from mindie_ha.ranktable.deploys import deploy_server
 from mindie_ha.ranktable.encode import digest, encode
@@ -144,11 +144,11 @@ def ms_pods(view: ScopeView, role: Role) -> tuple[MsPod, ...]:
 
 def is_stopped(recovery: Recovery | None) -> bool:
     """Whether a recovery is taking the instance's pods away: from the moment `isolate` was left for good
-    until its new table is complete. While the brake holds a first deletion its pods may well be serving."""
+    until its new table is complete. While a first deletion is held its pods may well be serving."""
     if recovery is None or recovery.phase in SERVING:
         return False
     first_try = sum(recovery.attempts.values()) <= 1
-    held = recovery.phase is Phase.BACKOFF and recovery.condition == HELD_BY_BRAKE
+    held = recovery.phase is Phase.BACKOFF and recovery.condition in STAYS_PUBLISHED
     return not (first_try and (recovery.phase is Phase.ISOLATE or held))
 
 

@@ -1,7 +1,7 @@
 """What holds deletions of a whole scope: a person's pause, or a maintenance window (`windows.py`). Pure.
 
-A hold never stops what only looks, tells or gives back: tables, releases, and whatever an open recovery does
-before and after its deletions. Where the record of pauses cannot be read everything is held: a person may
+A hold never stops what only looks, tells, isolates or gives back: recoveries open, and do what they do before
+and after their deletions. Where the record of pauses cannot be read everything is held: a person may
 have paused for a reason that we cannot see, and waiting is the smaller harm.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey, ScopeKey
-from mindie_ha.model.pauses import CLUSTER, MAX_PAUSES, Pause, PauseLedger, Pauses
+from mindie_ha.model.pauses import CLUSTER, MAX_PAUSES, MAX_RESUMED, Pause, PauseLedger, Pauses, Resumed
 from mindie_ha.policy import persons
 
 HELD_BY_PAUSE = "HeldByPause"
@@ -21,11 +21,14 @@ MAX_NAME = 253
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Whether deletions are held, by which named condition, and when to look again."""
+    """Whether deletions are held, by which named condition, and when to look again. `ended`: who ended the
+    last one by hand."""
 
     condition: str = ""
     message: str = ""
     wake_at_s: float | None = None
+    ended: str = ""
+    ended_at_s: float = 0.0
 
     @property
     def on(self) -> bool:
@@ -94,20 +97,30 @@ def paused(ledger: PauseLedger, wanted: Pause, *, now_s: float) -> PauseLedger:
     others = tuple(one for one in standing(ledger, now_s=now_s) if one.scope != wanted.scope)
     if len(others) >= MAX_PAUSES:
         raise InputError(f"there are {MAX_PAUSES} pauses already", where="scope", advice="pause the cluster")
-    return PauseLedger(pauses=(*others, wanted))
+    return ledger.model_copy(update={"pauses": (*others, wanted)})
 
 
-def resumed(ledger: PauseLedger, scope: str, *, now_s: float) -> PauseLedger:
-    """The ledger without the pause of exactly this scope."""
-    if find(ledger, scope, now_s=now_s) is None:
+def resumed(ledger: PauseLedger, scope: str, *, person: str, now_s: float) -> PauseLedger:
+    """The ledger without the pause of exactly this scope, and with who ended it. Raises InputError."""
+    who = persons.named(person)
+    pause = find(ledger, scope, now_s=now_s)
+    if pause is None:
         return ledger
-    return PauseLedger(pauses=tuple(one for one in standing(ledger, now_s=now_s) if one.scope != scope))
+    kept = tuple(one for one in standing(ledger, now_s=now_s) if one.scope != scope)
+    return PauseLedger(
+        pauses=kept, resumed=(*ledger.resumed, Resumed(pause=pause, person=who, at_s=now_s))[-MAX_RESUMED:]
+    )
+
+
+def _over(scope: ScopeKey) -> tuple[str, ...]:
+    """The scopes that a service or job is in, widest first."""
+    key = ObjectKey(scope.namespace, scope.name)
+    return CLUSTER, f"namespace/{scope.namespace}", f"service/{key}"
 
 
 def covering(ledger: PauseLedger, scope: ScopeKey, *, now_s: float) -> tuple[Pause, ...]:
     """The pauses under which a service or job stands, widest first."""
-    key = ObjectKey(scope.namespace, scope.name)
-    covers = (CLUSTER, f"namespace/{scope.namespace}", f"service/{key}")
+    covers = _over(scope)
     found = (one for one in standing(ledger, now_s=now_s) if one.scope in covers)
     return tuple(sorted(found, key=lambda one: covers.index(one.scope)))
 
@@ -118,8 +131,19 @@ def judge(pauses: Pauses, scope: ScopeKey, *, now_s: float) -> Hold:
         return Hold(HELD_BY_PAUSE, f"deletions are held, the record of pauses is unreadable: {pauses.error}")
     found = covering(pauses.ledger, scope, now_s=now_s)
     if not found:
-        return Hold()
+        return _ended(pauses.ledger, scope)
     ends = [one.ends_at_s for one in found if one.ends_at_s is not None]
     said = "; ".join(f"{one.scope} by {one.person.removeprefix(persons.PERSON)}: {one.text}" for one in found)
     commands = ", ".join(f"`{command(one.scope)}`" for one in found)
     return Hold(HELD_BY_PAUSE, f"paused ({said}), until {commands}", min(ends, default=None))
+
+
+def _ended(ledger: PauseLedger, scope: ScopeKey) -> Hold:
+    """No hold, and who ended the last pause of a service or job by hand."""
+    covers = _over(scope)
+    for one in reversed(ledger.resumed):
+        if one.pause.scope in covers:
+            who, asked = (name.removeprefix(persons.PERSON) for name in (one.person, one.pause.person))
+            text = f"{who} resumed {one.pause.scope}, which {asked} had paused: {one.pause.text}"
+            return Hold(ended=text, ended_at_s=one.at_s)
+    return Hold()

@@ -20,6 +20,7 @@ from mindie_ha.model.views import ScopeView, WorkloadView
 from mindie_ha.policy import (
     brakes,
     budgets,
+    endings,
     holds,
     ownership,
     rearming,
@@ -46,7 +47,8 @@ def plan(view: ScopeView, settings: Settings, now_s: float) -> Plan:
     """Decide for every workload of `view`, then for its table."""
     brake = brakes.judge(view.fleet, settings=settings.brakes, now_s=now_s)
     hold = holds.judge(view.pauses, view.scope, now_s=now_s)
-    hold = hold if hold.on else windows.judge(settings.maintenance.windows, now_s=now_s)
+    window = windows.judge(settings.maintenance.windows, now_s=now_s)
+    hold = window if window.on and not hold.on else hold
     crowds = _crowds(view, settings)
     decisions = tuple(
         decide(
@@ -142,7 +144,7 @@ def owner_gave_up(look: Look) -> Decision | None:
     """A terminally Failed owner makes no pods any more, so no deletion can help."""
     if not look.workload.failed:
         return None
-    return recovering.park(look, reason="OwnerGaveUp", message=_why_owner_gave_up(look))
+    return endings.park(look, reason="OwnerGaveUp", message=_why_owner_gave_up(look))
 
 
 def continue_recovery(look: Look) -> Decision | None:

@@ -7,12 +7,13 @@ the returned ledger names. Cut anywhere and looked at again, the rest is the sam
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mindie_ha.model.decisions import Action, Decision, Notice
 from mindie_ha.model.ledgers import WorkloadLedger
+from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Outcome, Phase, Recovery
-from mindie_ha.policy import budgets, obligations, rearming, records
+from mindie_ha.policy import budgets, endings, obligations, records, refusals
 from mindie_ha.policy.ladders import ladder
 from mindie_ha.policy.looks import Look, say
 from mindie_ha.policy.rungs import phases, widening
@@ -29,26 +30,18 @@ NO_PEER = "no peer that runs would be left, so the pod rung is passed over"
 _BEFORE_STOP = (Phase.ISOLATE, Phase.BACKOFF)
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why no further attempt is made: a reason to park."""
-
-    reason: str
-    message: str
-
-
 def begin(look: Look) -> Decision:
     """Answer acting faults of a workload that has no open recovery."""
     stretch = budgets.recent_attempts(look.view.ledger, settings=look.settings.budgets, now_s=look.now_s)
     ledger = records.changed(look.view.ledger, attempts=stretch)
-    if _is_unpaid(look, look.verdict):
-        notice = _not_paid(look, look.verdict)
+    if refusals.is_unpaid(look, look.verdict):
+        notice = refusals.not_paid(look, look.verdict)
         return replace(say(look, rule="report-only", sentence=notice.message), notices=(notice,))
-    if look.hold.on:
+    refusal = refusals.refuse(look, ledger, look.verdict)
+    if refusal is not None and look.hold.on:
         return _held(look)
-    refusal = _refuse(look, ledger, look.verdict)
     if refusal is not None:
-        return park(_with(look, ledger), reason=refusal.reason, message=refusal.message)
+        return endings.park(_with(look, ledger), reason=refusal.reason, message=refusal.message)
     rung = _first_rung(look)
     recovery = records.opened(
         epoch=ledger.epoch + 1,
@@ -62,7 +55,7 @@ def begin(look: Look) -> Decision:
 
 
 def _held(look: Look) -> Decision:
-    """Acting faults, and no recovery of them for now."""
+    """Acting faults for which nothing is left to try; the fault may go away before that is final."""
     hold = look.hold
     message = f"{look.workload.key}: held, {hold.message}; {describe(look.verdict.acting[0])}"
     notice = Notice(hold.condition, message, warning=True, key=f"{hold.condition}:{look.workload.uid}")
@@ -134,8 +127,8 @@ def _waiting(
         key = f"condition:{look.workload.uid}#{recovery.epoch}:{recovery.condition}"
         notices = [*notices, Notice(recovery.condition, message, key=key)]
     fresh = _fresh(look, recovery)
-    if _is_unpaid(look, fresh):
-        notices = [*notices, _not_paid(look, fresh)]
+    if refusals.is_unpaid(look, fresh):
+        notices = [*notices, refusals.not_paid(look, fresh)]
     return Decision(
         workload=look.workload.key,
         ledger=look.view.ledger,
@@ -197,7 +190,9 @@ def _moot(look: Look, recovery: Recovery) -> Decision:
         sentence = "the fault is gone, its isolation is still needed"
         wake_at_s = look.now_s + look.settings.phases.list_lag_s
         return say(look, rule="moot", sentence=sentence, wake_at_s=wake_at_s)
-    return _close(look, recovery, Outcome.RECOVERED_UNVERIFIED, "the fault went away, nothing was deleted")
+    ledger = records.changed(look.view.ledger, attempts=look.view.ledger.attempts[:-1])  # it never acted
+    summary = "the fault went away, nothing was deleted"
+    return endings.close(_with(look, ledger), recovery, Outcome.RECOVERED_UNVERIFIED, summary)
 
 
 def _disturbance(look: Look, recovery: Recovery) -> tuple[Verdict, str] | None:
@@ -271,22 +266,17 @@ def _fresh(look: Look, recovery: Recovery) -> Verdict:
     return look.verdict.on({pod.uid for pod in look.view.pods} - records.target_uids(recovery))
 
 
-def _is_unpaid(look: Look, verdict: Verdict) -> bool:
-    """Whether programs failed for which the label allows no retry at all."""
-    return verdict.software and budgets.retries_allowed(look.workload) == 0
-
-
 def _is_stumble(look: Look, verdict: Verdict) -> bool:
     """Whether a container failed, unpaid, in a pod that goes on: shown, and left to the limits of the phase,
     so that one failure while it starts does not end in a park."""
-    return _is_unpaid(look, verdict) and verdict.pods_hit <= {pod.uid for pod in look.alive}
+    return refusals.is_unpaid(look, verdict) and verdict.pods_hit <= {pod.uid for pod in look.alive}
 
 
 def _again(look: Look, recovery: Recovery, *, verdict: Verdict, reason: str) -> WorkloadLedger | Decision:
     """One more attempt of the same rung, of a wider one where that does not fit any more, or a park."""
-    refusal = _refuse(look, look.view.ledger, verdict)
+    refusal = refusals.refuse(look, look.view.ledger, verdict)
     if refusal is not None:
-        return park(look, reason=refusal.reason, message=f"{refusal.message}; last: {reason}")
+        return endings.park(look, reason=refusal.reason, message=f"{refusal.message}; last: {reason}")
     wider = None if _rung_of(look, recovery).applicable(look) else _wider(look, recovery)
     if wider is not None:
         recovery, reason = records.updated(recovery, rung=wider.name), f"{reason}; {NO_PEER}"
@@ -304,7 +294,9 @@ def _attempt(
     return records.tried(
         ledger,
         recovery,
-        pods=[pod for pod in look.view.pods if pod.uid in uids],
+        pods=[
+            pod for pod in look.view.pods if pod.uid in uids and not _is_new_beside_stuck(look, recovery, pod)
+        ],
         present={pod.uid for pod in look.view.pods},
         not_before_s=budgets.not_before_s(
             ledger.attempts,
@@ -317,52 +309,17 @@ def _attempt(
     )
 
 
-# --- limits and ends ---------------------------------------------------------------------------------------
+def _is_new_beside_stuck(look: Look, recovery: Recovery, pod: Pod) -> bool:
+    """Whether `pod` is a good replacement, made while another target hangs in its deletion. It waits for its
+    sibling, and deleting it once more for each attempt would bring nothing."""
+    targets = records.target_uids(recovery)
+    stuck = any(each.uid in targets and each.terminating for each in look.view.pods)
+    if not stuck or pod.uid in targets or pod.uid in look.verdict.pods_hit:
+        return False
+    return pod.alive and pod.node not in obligations.actively_isolated(look, recovery)
 
 
-def _refuse(look: Look, ledger: WorkloadLedger, verdict: Verdict) -> Refusal | None:
-    """Whether an attempt that answers `verdict` is beyond its limits."""
-    allowed = budgets.retries_allowed(look.workload)
-    if verdict.software and budgets.retries_left(look.workload, ledger) == 0:
-        worst = describe(verdict.acting[0])
-        spent = f"all {allowed} retries" if allowed else "no retry"
-        label = budgets.LABEL_RETRY_TIMES
-        return Refusal("BudgetSpent", f"{worst}: label {label} allows no more ({spent} in total)")
-    limit = look.settings.budgets.max_attempts
-    if len(ledger.attempts) >= limit:
-        message = f"{limit} attempts without {look.settings.budgets.stable_s:g} stable seconds between"
-        return Refusal("LadderSpent", message)
-    return None
-
-
-def _not_paid(look: Look, verdict: Verdict) -> Notice:
-    worst = describe(verdict.acting[0])
-    message = f"{look.workload.key}: {worst}: not acted on, label {budgets.LABEL_RETRY_TIMES} is absent or 0"
-    key = f"not-paid:{look.workload.uid}"
-    return Notice("SoftwareFaultNotPaid", message, warning=True, key=key)
-
-
-def park(look: Look, *, reason: str, message: str) -> Decision:
-    """Stop, say so loudly, and wait for a person; but not while a mark of ours is still needed."""
-    recovery = look.view.ledger.recovery
-    blocking = obligations.blocking(look, recovery) if recovery is not None else ()
-    if blocking:
-        sentence = f"will park ({reason}) when isolation {blocking[0].ref} is no longer needed"
-        wake_at_s = look.now_s + look.settings.phases.list_lag_s
-        return say(look, rule="park", sentence=sentence, wake_at_s=wake_at_s, outcome=Outcome.WAITING)
-    text = f"{message}. Nothing more is done until a person says `{rearming.command(look.workload.key)}`"
-    ledger = records.parked(look.view.ledger, reason=reason, message=message, now_s=look.now_s)
-    notice = Notice(
-        reason, f"{look.workload.key}: {text}", warning=True, key=f"park:{look.workload.uid}#{ledger.epoch}"
-    )
-    return Decision(
-        workload=look.workload.key,
-        ledger=ledger,
-        sentence=f"parked ({reason}): {text}",
-        rule="park",
-        notices=(notice,),
-        outcome=Outcome.PARKED,
-    )
+# --- ends ---------------------------------------------------------------------------------------------------
 
 
 def _ended(
@@ -371,9 +328,9 @@ def _ended(
     match result:
         case Recovered(verified):
             outcome = Outcome.RECOVERED if verified else Outcome.RECOVERED_UNVERIFIED
-            return _close(look, recovery, outcome, f"{len(look.alive)} pods are well again")
+            return endings.close(look, recovery, outcome, f"{len(look.alive)} pods are well again")
         case Degraded(message):
-            return _close(look, recovery, Outcome.DEGRADED, message)
+            return endings.close(look, recovery, Outcome.DEGRADED, message)
         case Failed():
             return _next_rung(look, recovery, result)
 
@@ -386,30 +343,8 @@ def _next_rung(look: Look, recovery: Recovery, failed: Failed) -> Decision | Wor
     if following is not None:
         recovery = records.updated(recovery, rung=following.name)
     elif recovery.rung in barred:
-        return park(look, reason="LadderSpent", message=f"no rung is open any more: {failed.reason}")
+        return endings.park(look, reason="LadderSpent", message=f"no rung is open any more: {failed.reason}")
     return _again(look, recovery, verdict=Verdict(), reason=failed.reason)
-
-
-def _close(look: Look, recovery: Recovery, outcome: Outcome, summary: str) -> Decision:
-    ledger = records.closed(
-        look.view.ledger,
-        recovery,
-        outcome=outcome,
-        summary=summary,
-        members=records.members_of(look.alive) if look.complete else (),
-        now_s=look.now_s,
-    )
-    took_s = look.now_s - recovery.opened_at_s
-    sentence = f"recovery {recovery.epoch} closed as {outcome} after {took_s:.1f} s: {summary}"
-    key = f"closed:{look.workload.uid}#{recovery.epoch}"
-    return Decision(
-        workload=look.workload.key,
-        ledger=ledger,
-        sentence=sentence,
-        rule="close",
-        notices=(Notice("RecoveryClosed", f"{look.workload.key}: {sentence}", key=key),),
-        outcome=outcome,
-    )
 
 
 # --- small readings ----------------------------------------------------------------------------------------

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from mindie_ha.model.decisions import DeletePod
+from mindie_ha.model.decisions import IsolateNode
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey, ScopeKey, job_key, service_key
 from mindie_ha.model.pauses import PauseLedger, Pauses
-from mindie_ha.model.recoveries import Outcome
+from mindie_ha.model.recoveries import Phase
 from mindie_ha.policy import holds
 from mindie_ha.policy.planner import plan
 from tests.policy.worlds import service
@@ -49,7 +49,7 @@ def test_time_ends_a_pause(now_s: float, on: bool) -> None:
 
 
 def test_resuming_the_narrow_leaves_the_wide() -> None:
-    found = holds.resumed(ledger("cluster", "service/a/x"), "service/a/x", now_s=101.0)
+    found = holds.resumed(ledger("cluster", "service/a/x"), "service/a/x", person="bob", now_s=101.0)
     assert [one.scope for one in found.pauses] == ["cluster"]
     assert holds.judge(Pauses(found), SVC, now_s=101.0).on
 
@@ -75,14 +75,70 @@ def test_what_is_no_scope_is_refused(scope: str) -> None:
         holds.checked(scope)
 
 
-def test_a_paused_fault_opens_nothing_and_says_so() -> None:
+def test_a_paused_fault_is_isolated_deletes_nothing_and_says_so() -> None:
     world = service()
-    world.start()
+    world.machines[world.pods_of("p0")[0].node].listed = None
+    world.lists = False
     world.break_card(world.pods_of("p0")[0])
     view = replace(world.view(), pauses=Pauses(ledger("cluster", at_s=1.0)))
     found = plan(view, world.settings, world.now_s)
-    (held,) = [one for one in found.decisions if one.rule == "held"]
-    assert (held.workload.name, held.outcome) == ("p0", Outcome.HELD)
-    assert held.ledger.recovery is None
-    assert not [act for one in found.decisions for act in one.actions if isinstance(act, DeletePod)]
-    assert [notice.reason for notice in held.notices] == ["HeldByPause"]
+    (opened,) = [one for one in found.decisions if one.rule == "open"]
+    assert [type(act) for act in opened.actions] == [IsolateNode]
+    world.pauses = Pauses(ledger("cluster", at_s=1.0))
+    table = world.table
+    world.settle(for_s=30.0)
+    recovery = world.job("p0").ledger.recovery
+    assert recovery is not None
+    assert (recovery.phase, recovery.condition) == (Phase.BACKOFF, "HeldByPause")
+    assert not world.deleted
+    assert {"RecoveryOpened", "HeldByPause"} <= {notice.reason for notice in world.notices}
+    assert world.table == table  # who is not stopped yet stays in it
+
+
+@pytest.mark.parametrize(
+    ("person", "said"), [("bob", "bob resumed cluster, which ann had paused: t"), ("", "is over")]
+)
+def test_the_end_of_a_pause_is_told_where_it_held_something(person: str, said: str) -> None:
+    world = service()
+    now_s = world.now_s
+    world.pauses = Pauses(ledger("cluster", at_s=now_s, for_s=100.0))
+    world.break_card(world.pods_of("p0")[0])
+    world.settle(for_s=20.0)
+    if person:
+        after = holds.resumed(world.pauses.ledger, "cluster", person=person, now_s=world.now_s)
+        world.pauses = Pauses(after)
+    world.settle(until=lambda: world.closed("p0"))
+    assert (world.deleted[0].key.name, world.now_s - now_s > 100.0) == ("p0-0", not person)
+    [told] = {notice.message for notice in world.notices if notice.reason == "Resumed"}
+    assert said in told
+
+
+def test_a_fault_that_goes_away_while_paused_costs_nothing() -> None:
+    world = service()
+    world.pauses = Pauses(ledger("cluster", at_s=1.0))
+    for _ in range(12):  # more often than attempts are allowed
+        world.break_card(world.pods_of("p0")[0])
+        world.settle(for_s=5.0)
+        assert world.job("p0").ledger.recovery is not None
+        world.machines[world.pods_of("p0")[0].node].bad.clear()
+        world.settle(for_s=5.0)
+        assert world.job("p0").ledger.recovery is None
+    assert (world.deleted, world.job("p0").ledger.attempts) == ([], ())
+
+
+def test_after_a_pause_the_table_goes_first_where_pods_leave_with_grace() -> None:
+    world = service()
+    job = world.job("p0")
+    job.workload = replace(job.workload, labels={**job.workload.labels, "fault-scheduling": "grace"})
+    world.pauses = Pauses(ledger("cluster", at_s=1.0))
+    world.break_card(world.pods_of("p0")[0])
+    world.settle(for_s=30.0)
+    shown = len(world.groups())
+    world.pauses = Pauses()
+    resumed_s = world.now_s
+    world.look()
+    world.look()
+    assert len(world.groups()) == shown - 1
+    assert not world.deleted
+    world.settle(until=lambda: bool(world.deleted), for_s=30.0)
+    assert 7.0 <= world.now_s - resumed_s < 9.0

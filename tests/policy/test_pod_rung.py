@@ -272,7 +272,7 @@ def test_a_pod_that_does_not_go_keeps_its_peer_and_is_named() -> None:
     world.settle(for_s=300.0)
     recovery = world.job("ms-coordinator").ledger.recovery
     assert recovery is not None
-    assert (recovery.phase, recovery.condition) == (Phase.GONE, "ForcingDeletion")
+    assert (recovery.phase, recovery.condition) == (Phase.GONE, "WaitingForFinalizer")
     assert "example.com/stuck" in recovery.condition_message
     assert peer.uid not in deleted(world)
     world.writes = 0

@@ -8,15 +8,14 @@ from zoneinfo import ZoneInfo
 import pytest
 from pydantic import ValidationError
 
-from mindie_ha.model.decisions import DeletePod
-from mindie_ha.model.recoveries import Outcome
-from mindie_ha.model.settings import MaintenanceSettings, Window
+from mindie_ha.model.recoveries import Phase
+from mindie_ha.model.settings import MaintenanceSettings, Settings, Window
 from mindie_ha.policy import windows
-from mindie_ha.policy.planner import plan
 from tests.policy.worlds import service
 
 SATURDAY = Window(cron="0 2 * * 6", duration_s=7200)
 LONG = Window(cron="0 22 * * *", duration_s=6 * 3600)
+ALWAYS = Window(cron="* * * * *", duration_s=120)
 BERLIN = Window(cron="30 1 * * *", duration_s=3600, time_zone="Europe/Berlin")
 
 
@@ -68,14 +67,13 @@ def test_what_is_no_window_is_refused_at_start(wrong: dict[str, object]) -> None
         Window.model_validate({"duration_s": 60, **wrong})
 
 
-def test_inside_a_window_nothing_is_opened_and_outside_it_is() -> None:
-    world = service()
-    world.start()
+def test_inside_a_window_a_fault_is_isolated_and_nothing_deleted() -> None:
+    world = service(settings=Settings(maintenance=MaintenanceSettings(windows=(ALWAYS,))))
     world.break_card(world.pods_of("p0")[0])
-    always = MaintenanceSettings(windows=(Window(cron="* * * * *", duration_s=120),))
-    found = plan(world.view(), world.settings.model_copy(update={"maintenance": always}), world.now_s)
-    (held,) = [one for one in found.decisions if one.rule == "held"]
-    assert (held.workload.name, held.outcome) == ("p0", Outcome.HELD)
-    assert not [act for one in found.decisions for act in one.actions if isinstance(act, DeletePod)]
-    found = plan(world.view(), world.settings, world.now_s)
-    assert [one.workload.name for one in found.decisions if one.rule == "open"] == ["p0"]
+    world.settle(for_s=60.0)
+    recovery = world.job("p0").ledger.recovery
+    assert recovery is not None
+    assert (recovery.phase, recovery.condition) == (Phase.BACKOFF, "HeldByMaintenance")
+    assert not world.deleted
+    world.settings = Settings()
+    world.settle(until=lambda: world.closed("p0"))

@@ -27,6 +27,7 @@ from mindie_ha.model.faults import Cause, Fault, FaultSource
 from mindie_ha.model.ids import ObjectKey, PodUID, service_key
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
 from mindie_ha.model.nodes import TAINT_ISOLATED, DeviceReport, ListedDevices, Node, Taint
+from mindie_ha.model.pauses import Pauses
 from mindie_ha.model.pods import Pod, PodPhase
 from mindie_ha.model.ranktables import PdRole
 from mindie_ha.model.recoveries import Phase
@@ -88,6 +89,7 @@ class World:
         self.untabulated: set[str] = set()  # jobs whose hccl.json the operator does not write now
         self.pins: dict[str, frozenset[str]] = {}  # pod name -> the nodes it may be on
         self.judges: list[Callable[[Plan], None]] = []
+        self.pauses = Pauses()
         self.subscribers = 1
         self.probes = True
         self.generations: list[ServiceLedger] = []
@@ -221,6 +223,7 @@ class World:
             nodes=nodes,
             fleet=replace(self.fleet, open=sum(one.node.open for one in self.machines.values())),
             table=TableView(ledger=self.table, subscribers=self.subscribers),
+            pauses=self.pauses,
         )
 
     def look(self, *, cut: bool = False) -> Plan:

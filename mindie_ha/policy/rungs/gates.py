@@ -20,7 +20,8 @@ from mindie_ha.policy.verdicts import NODE_LOSS
 HELD_BY_BRAKE = "HeldByBrake"
 GUARDING = "GuardingOwner"
 BACKING_OFF = "BackingOff"
-HELD = frozenset({HELD_BY_BRAKE, HELD_BY_PAUSE, HELD_BY_WINDOW, turns.HELD_BY_LIMIT})
+STAYS_PUBLISHED = frozenset({HELD_BY_BRAKE, HELD_BY_PAUSE, HELD_BY_WINDOW})  # its pods may well be serving
+HELD = STAYS_PUBLISHED | {turns.HELD_BY_LIMIT}
 
 
 @dataclass(frozen=True, slots=True)

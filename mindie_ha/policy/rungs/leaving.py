@@ -7,18 +7,20 @@ recorded, so neither a refused deletion nor a lost one makes a loop.
 
 from __future__ import annotations
 
-from mindie_ha.model.decisions import DeletePod
+from mindie_ha.model.decisions import DeletePod, Notice
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Phase, Recovery
 from mindie_ha.model.workloads import Role
+from mindie_ha.policy.holds import HELD_BY_PAUSE
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.obligations import in_effect, needs, order
 from mindie_ha.policy.ownership import Mode
 from mindie_ha.policy.records import target_uids
-from mindie_ha.policy.rungs.gates import gate
+from mindie_ha.policy.rungs.gates import STAYS_PUBLISHED, gate
 from mindie_ha.policy.rungs.steps import Progress, Scope
 
 FORCING = "ForcingDeletion"
+WAITING_FOR_FINALIZER = "WaitingForFinalizer"
 RESEND_FIRST_S = 1.0  # the view lags a deletion by less than this
 RESEND_MAX_S = 10.0
 
@@ -38,10 +40,7 @@ def isolate(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: 
 
 def after_isolation(look: Look, recovery: Recovery) -> tuple[Phase, dict[str, object]]:
     """Where to go from `isolate`: to `stop`, or first to wait until a deletion is allowed."""
-    not_before_s = recovery.not_before_s
-    if look.claim.mode is Mode.GRACE and look.workload.role is Role.SERVER:
-        not_before_s = max(not_before_s, look.now_s + look.settings.phases.withdraw_grace_s)
-    changes: dict[str, object] = {"not_before_s": not_before_s}
+    changes = _withdrawing(look, recovery)
     opened = gate(look, recovery.model_copy(update=changes)).open
     return (Phase.STOP if opened else Phase.BACKOFF), changes
 
@@ -50,15 +49,43 @@ def backoff(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: 
     """Wait until a deletion is allowed, or somebody else has done it."""
     if not _present(look, recovery):
         return Progress(sentence="no target is left", leave="done by others")
+    recovery, changes = _withdrawn_anew(look, recovery)
     closed_by = gate(look, recovery)
     if closed_by.open:
-        return Progress(sentence="deletions are allowed", leave="allowed")
+        return Progress(sentence="deletions are allowed", leave="allowed", notices=_resumed(look, recovery))
     return Progress(
         sentence=f"deletions wait: {closed_by.message}",
+        changes=changes,
+        notices=() if look.hold.on else _resumed(look, recovery),
         condition=closed_by.condition,
         condition_message=closed_by.message,
         wake_at_s=closed_by.wake_at_s,
     )
+
+
+def _withdrawn_anew(look: Look, recovery: Recovery) -> tuple[Recovery, dict[str, object]]:
+    """While a hold stands the instance stays in the table; then consumers get their time to drop it."""
+    ended = recovery.condition in STAYS_PUBLISHED and gate(look, recovery).condition not in STAYS_PUBLISHED
+    changes = _withdrawing(look, recovery) if ended else {}
+    return recovery.model_copy(update=changes), changes
+
+
+def _withdrawing(look: Look, recovery: Recovery) -> dict[str, object]:
+    """Not before consumers had the time to drop an instance gracefully."""
+    not_before_s = recovery.not_before_s
+    if look.claim.mode is Mode.GRACE and look.workload.role is Role.SERVER:
+        not_before_s = max(not_before_s, look.now_s + look.settings.phases.withdraw_grace_s)
+    return {"not_before_s": not_before_s}
+
+
+def _resumed(look: Look, recovery: Recovery) -> tuple[Notice, ...]:
+    """What is told of a pause that ended, where it held something."""
+    if recovery.condition != HELD_BY_PAUSE:
+        return ()
+    by_hand = look.hold.ended and look.hold.ended_at_s >= recovery.phase_since_s
+    why = look.hold.ended if by_hand else "the time of the pause is over"
+    message = f"{look.workload.key}: deletions go on: {why}"
+    return (Notice("Resumed", message, key=f"resumed:{look.workload.uid}#{recovery.epoch}"),)
 
 
 def stop(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG001
@@ -74,10 +101,12 @@ def gone(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG
     left = _present(look, recovery)
     if not left:
         return Progress(sentence="every target is gone", leave="gone")
-    forced = recovery.condition == FORCING
+    forced = recovery.condition in (FORCING, WAITING_FOR_FINALIZER)
     late = recovery.deadline_s is not None and look.now_s >= recovery.deadline_s
     if late and forced:
-        return Progress(sentence="targets stay", failed=f"pods are still there: {_why_stuck(left)}")
+        known = {"condition": WAITING_FOR_FINALIZER} if any(pod.finalizers for pod in left) else {}
+        failed = f"pods are still there: {_why_stuck(left)}"
+        return Progress(sentence="targets stay", failed=failed, changes=known)
     if late:
         deadline_s = look.now_s + look.settings.phases.gone_s
         changes: dict[str, object] = {"deadline_s": deadline_s, "not_before_s": 0.0}
