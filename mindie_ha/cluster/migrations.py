@@ -16,6 +16,7 @@ import orjson
 
 from mindie_ha.model.errors import LedgerUnreadable
 from mindie_ha.model.ledgers import WorkloadLedger
+from mindie_ha.model.pauses import PauseLedger
 from mindie_ha.model.recoveries import Frozen
 
 Body = dict[str, Any]
@@ -29,6 +30,7 @@ def _with_new_defaults(body: Body) -> Body:
 
 STEPS: Mapping[tuple[type[Frozen], int], Step] = {
     (WorkloadLedger, 1): _with_new_defaults,
+    (PauseLedger, 1): _with_new_defaults,
 }
 
 

@@ -40,7 +40,7 @@ class PauseLedger(Frozen):
     """All pauses; those whose time is over no longer count and go with the next change. The last ones that a
     person ended are kept, oldest first."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2  # 2: with `resumed`
     pauses: tuple[Pause, ...] = Field((), max_length=MAX_PAUSES)
     resumed: tuple[Resumed, ...] = Field((), max_length=MAX_RESUMED)
 

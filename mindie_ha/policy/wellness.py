@@ -1,9 +1,9 @@
 """Which pods of a workload are not well: one judgement for the end of a recovery and for `status`.
 
-A pod is well when it runs, none of its containers waits to be started again, and its readinessProbe, if it has
-one, passes. Coordinators differ: only the active one passes its probe, a standby answers 503 for good; so they
-are well when all run and one is Ready. Without that a second replica would look broken for ever, and the active
-one would be restarted for its sake.
+A pod is well when it runs, no container of it waits to be started again, and its readinessProbe, if it has
+one, passes. Coordinators differ: only the active one passes its probe, a standby answers 503 for good; so
+they are well when all run and one is Ready. Without that a second replica would look broken for ever, and the
+active one would be restarted for its sake.
 
 Source: motor contract §2.3, §5; design §5.1, §5.4.
 """

@@ -62,6 +62,14 @@ def test_there_is_an_example_and_a_step_of_every_older_version() -> None:
     assert kept == {f"workload-{version}" for version in range(1, migrations.current(WorkloadLedger))}
 
 
+def test_pauses_of_an_older_version_still_hold() -> None:
+    pause = {"scope": "cluster", "text": "t", "person": "person:ann", "since_s": 1.0, "ends_at_s": None}
+    text = json.dumps({"schema_version": 1, "pauses": [pause]})
+    ledger = documents.decode(holding(text), PauseLedger, limit=documents.MAX_BYTES)
+    assert [one.scope for one in ledger.pauses] == ["cluster"]
+    assert ledger.resumed == ()
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

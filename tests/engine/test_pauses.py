@@ -147,7 +147,7 @@ async def test_an_unreadable_record_holds_everything_until_it_is_deleted(broken:
     async with cluster(settings=quick()) as c:
         await pause(c, for_s=1)
         await c.clock.sleep(5)
-        text = '{"schema_version":2,"pauses":[]}' if broken == "version" else "{}"
+        text = '{"schema_version":3,"pauses":[]}' if broken == "version" else "{}"
         await c.api.patch("ConfigMap", MAP, "mindx-dl", {"data": {"ledger.json": text}})
         before = c.uids()
         await break_card(c)
