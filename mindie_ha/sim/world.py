@@ -33,6 +33,7 @@ from mindie_ha.sim.actors.operators import AscendOperator
 from mindie_ha.sim.actors.programs import ProgramFactory
 from mindie_ha.sim.actors.reschedulers import Rescheduler, ReschedulerSettings
 from mindie_ha.sim.actors.schedulers import GangScheduler, SchedulerSettings
+from mindie_ha.sim.actors.vcjobs import VolcanoJobs
 from mindie_ha.sim.client import ApiClient, ApiError, Object
 
 log = logging.getLogger(__name__)
@@ -102,6 +103,7 @@ class World:
             GangScheduler(api=api, cache=cache, clock=clock, entropy=entropy, settings=settings.scheduler),
             AscendOperator(api=api, cache=cache, clock=clock, entropy=entropy),
             *rescheduler,
+            VolcanoJobs(api=api, cache=cache, clock=clock, entropy=entropy),
         )  # fmt: skip
 
     async def run(self) -> None:
