@@ -15,24 +15,20 @@ from mindie_ha.cluster.slim import (
     Condition,
     ContainerStatus,
     PodSpec,
-    SlimAscendJob,
     SlimConfigMap,
     SlimNode,
     SlimObject,
     SlimPod,
     SlimPodGroup,
-    TemplateSpec,
 )
 from mindie_ha.model.ids import PodUID
 from mindie_ha.model.nodes import Node, Taint
 from mindie_ha.model.pods import Pod, PodPhase
-from mindie_ha.model.workloads import LABEL_APP, LABEL_JOB_ID, PodGroup, RingsConfig, Role, Workload
+from mindie_ha.model.workloads import LABEL_APP, LABEL_JOB_ID, PodGroup, RingsConfig
 from mindie_ha.ranktable.hccl import HCCL_KEY
-from mindie_ha.ranktable.pd_roles import GROUP_NAME_LABEL, pd_role
 from mindie_ha.ranktable.waits import REAL_CARDS
 
 MAIN_CONTAINER = "ascend"
-TABLE_VOLUME = "global-ranktable"
 ANNOTATION_RANK = "hccl/rankIndex"
 ANNOTATION_HEALTHY_STATUS = "NodeHealthyStatus"
 ANNOTATIONS_ASKED = (
@@ -44,12 +40,6 @@ ANNOTATIONS_ASKED = (
 ANNOTATION_SERIAL = "product-serial-number"
 MAX_RANK = 1_000_000
 OWNER_KINDS = ("AscendJob", "Job", "StatefulSet", "ReplicaSet")
-LEADERS = ("Master", "Chief", "Scheduler")
-ROLES = {
-    "mindie-ms-server": Role.SERVER,
-    "mindie-ms-controller": Role.CONTROLLER,
-    "mindie-ms-coordinator": Role.COORDINATOR,
-}
 
 
 def owner_uid(item: SlimObject) -> str:
@@ -69,8 +59,8 @@ def pod(item: SlimPod) -> Pod:
     terminating_s = meta.deletion_timestamp
     if terminating_s is not None and grace_s is not None:
         terminating_s -= grace_s  # the API writes when the grace ends, not when the deletion was asked for
-    scheduled = _condition(status.conditions, "PodScheduled")
-    ready = _condition(status.conditions, "Ready")
+    scheduled = condition(status.conditions, "PodScheduled")
+    ready = condition(status.conditions, "Ready")
     phase = PodPhase(status.phase) if status.phase in set(PodPhase) else PodPhase.UNKNOWN
     return Pod(
         key=item.key,
@@ -106,7 +96,7 @@ def pod(item: SlimPod) -> Pod:
 
 def node(item: SlimNode, *, not_ready_since_s: float | None = None) -> Node:
     """A Node; when it stopped being Ready is the caller's own observation."""
-    ready = _condition(item.status.conditions, "Ready")
+    ready = condition(item.status.conditions, "Ready")
     is_ready = ready is not None and ready.status == "True"
     return Node(
         name=item.metadata.name,
@@ -121,38 +111,6 @@ def node(item: SlimNode, *, not_ready_since_s: float | None = None) -> Node:
         healthy_status=item.metadata.annotations.get(ANNOTATION_HEALTHY_STATUS, ""),
         serial=item.metadata.annotations.get(ANNOTATION_SERIAL, "").strip()[:128],
         resource_version=item.metadata.resource_version,
-    )
-
-
-def workload(item: SlimAscendJob) -> Workload:
-    """An AscendJob."""
-    meta = item.metadata
-    specs = item.spec.replica_specs
-    leader = next((specs[name] for name in LEADERS if name in specs), next(iter(specs.values()), None))
-    templates = [one.template.spec for one in specs.values()]
-    failed = _condition(item.status.conditions, "Failed")
-    is_failed = failed is not None and failed.status == "True"
-    job_id = meta.labels.get(LABEL_JOB_ID, "")
-    return Workload(
-        key=item.key,
-        uid=meta.uid,
-        kind="AscendJob",
-        role=ROLES.get(meta.labels.get(LABEL_APP, ""), Role.TRAINING),
-        pd_role=pd_role(
-            env_role=_env(templates, "ROLE"),
-            name=meta.name,
-            group_name=meta.labels.get(GROUP_NAME_LABEL),
-        ),
-        job_id=job_id,
-        replicas=sum(max(0, one.replicas) for one in specs.values()),
-        restart_policy=leader.restart_policy or "Never" if leader else "Never",
-        labels=meta.labels,
-        annotations=meta.annotations,
-        table_config_map=_table_config_map(templates),
-        failed=is_failed,
-        failed_message=f"{failed.reason}: {failed.message}" if failed is not None and is_failed else "",
-        deleting=meta.deletion_timestamp is not None,
-        created_at_s=meta.creation_timestamp or 0.0,
     )
 
 
@@ -174,7 +132,7 @@ def rings_config(item: SlimConfigMap, *, changed_at_s: float) -> RingsConfig:
     return RingsConfig(item.key, text, labels=item.metadata.labels, changed_at_s=changed_at_s)
 
 
-def _condition(conditions: Iterable[Condition], kind: str) -> Condition | None:
+def condition(conditions: Iterable[Condition], kind: str) -> Condition | None:
     return next((one for one in conditions if one.type == kind), None)
 
 
@@ -251,21 +209,4 @@ def _npus(capacity: Mapping[str, str | int]) -> int:
     return max(counts, default=0)
 
 
-def _env(templates: Iterable[TemplateSpec], name: str) -> str | None:
-    for template in templates:
-        for container in template.containers:
-            for variable in container.env:
-                if variable.name == name and variable.value:
-                    return variable.value
-    return None
-
-
-def _table_config_map(templates: Iterable[TemplateSpec]) -> str:
-    for template in templates:
-        for volume in template.volumes:
-            if volume.name == TABLE_VOLUME and volume.config_map is not None:
-                return volume.config_map.name
-    return ""
-
-
-__all__ = ["node", "owner_uid", "pod", "podgroup", "rings_config", "workload"]
+__all__ = ["node", "owner_uid", "pod", "podgroup", "rings_config"]

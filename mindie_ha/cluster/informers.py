@@ -294,6 +294,8 @@ class Informer:
         self._metrics.informer_breaks.labels(self.source.name, type(error).__name__).inc()
         if isinstance(error, Denied):
             self._trouble(f"permission is missing: {error}")
+            if self.source.optional:
+                self.synced.set()  # as if there were none of them; `status` says what is missing
         elif not isinstance(error, Unreachable) or self._backoff.failures >= 2:
             self._trouble(str(error))
         await self._clock.sleep(self._backoff.next_s())

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from mindie_ha.cluster import documents
-from mindie_ha.cluster.resources import ASCEND_JOB
 from mindie_ha.cluster.store import Store
+from mindie_ha.cluster.workload_kinds import BY_KIND
 from mindie_ha.cluster.writer import Writer, Written
 from mindie_ha.model.errors import LedgerUnreadable
 from mindie_ha.model.ids import ObjectKey
@@ -24,7 +24,6 @@ from mindie_ha.model.recoveries import Frozen
 from mindie_ha.model.workloads import Workload
 
 MAX_OWNERS = 128  # enough that one of them is there as long as the service is; a list of thousands bloats
-OWNER_API_VERSIONS = {"AscendJob": ASCEND_JOB.api_version}
 
 
 class Ledgers:
@@ -126,7 +125,7 @@ class Ledgers:
 
 
 def _owned_by(workload: Workload) -> dict[str, Any]:
-    return _owner(OWNER_API_VERSIONS[workload.kind], workload.kind, workload.key.name, workload.uid)
+    return _owner(BY_KIND[workload.kind].resource.api_version, workload.kind, workload.key.name, workload.uid)
 
 
 def _owner(api_version: str, kind: str, name: str, uid: str) -> dict[str, Any]:

@@ -46,9 +46,10 @@ CONFIG_MAP = Resource("", "v1", "ConfigMap", "configmaps")
 EVENT = Resource("", "v1", "Event", "events")
 LEASE = Resource("coordination.k8s.io", "v1", "Lease", "leases")
 ASCEND_JOB = Resource("mindxdl.gitee.com", "v1", "AscendJob", "ascendjobs", custom=True)
+VOLCANO_JOB = Resource("batch.volcano.sh", "v1alpha1", "Job", "jobs", custom=True)
 POD_GROUP = Resource("scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups", custom=True)
 
-RESOURCES = (NODE, POD, CONFIG_MAP, EVENT, LEASE, ASCEND_JOB, POD_GROUP)
+RESOURCES = (NODE, POD, CONFIG_MAP, EVENT, LEASE, ASCEND_JOB, VOLCANO_JOB, POD_GROUP)
 
 __all__ = [
     "ASCEND_JOB",
@@ -59,5 +60,6 @@ __all__ = [
     "POD",
     "POD_GROUP",
     "RESOURCES",
+    "VOLCANO_JOB",
     "Resource",
 ]

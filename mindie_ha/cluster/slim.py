@@ -224,6 +224,8 @@ class TemplateContainer(Slim):
 class TemplateSpec(Slim):
     """`spec` of a pod template."""
 
+    restart_policy: str = ""
+
     containers: tuple[TemplateContainer, ...] = ()
     volumes: tuple[Volume, ...] = ()
 
@@ -248,11 +250,45 @@ class _JobStatus(Slim):
     conditions: tuple[Condition, ...] = ()
 
 
-class SlimAscendJob(SlimObject):
+class SlimOwner(SlimObject):
+    """What makes the pods of one workload; `cluster/workload_kinds.py` has the kinds."""
+
+
+class SlimAscendJob(SlimOwner):
     """An AscendJob."""
 
     spec: _JobSpec = _JobSpec()
     status: _JobStatus = _JobStatus()
+
+
+class Task(Slim):
+    """One task of a vcjob."""
+
+    name: str = ""
+    replicas: int = 1
+    template: _Template = _Template()
+
+
+class _VolcanoJobSpec(Slim):
+    tasks: tuple[Task, ...] = ()
+    max_retry: int = 0
+
+
+class _JobState(Slim):
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class _VolcanoJobStatus(Slim):
+    state: _JobState = _JobState()
+
+
+class SlimVolcanoJob(SlimOwner):
+    """A Volcano batch job."""
+
+    spec: _VolcanoJobSpec = _VolcanoJobSpec()
+    status: _VolcanoJobStatus = _VolcanoJobStatus()
 
 
 class _PodGroupStatus(Slim):
@@ -277,6 +313,7 @@ MODELS: dict[str, type[SlimObject]] = {
     "Pod": SlimPod,
     "Node": SlimNode,
     "AscendJob": SlimAscendJob,
+    "Job": SlimVolcanoJob,
     "PodGroup": SlimPodGroup,
     "ConfigMap": SlimConfigMap,
 }

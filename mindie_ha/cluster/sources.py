@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mindie_ha.cluster.client import Selection
-from mindie_ha.cluster.resources import ASCEND_JOB, CONFIG_MAP, NODE, POD, POD_GROUP, Resource
+from mindie_ha.cluster.resources import CONFIG_MAP, NODE, POD, POD_GROUP, Resource
 from mindie_ha.cluster.slim import (
-    SlimAscendJob,
     SlimConfigMap,
     SlimNode,
     SlimObject,
     SlimPod,
     SlimPodGroup,
 )
+from mindie_ha.cluster.workload_kinds import KINDS
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.policy.retries import RETRY_CONFIG_MAP
 from mindie_ha.ranktable.hccl import RINGS_CONFIG_PREFIX
@@ -49,11 +49,12 @@ class Source:
     resource: Resource
     model: type[SlimObject]
     selection: Selection = EVERYTHING
+    optional: bool = False  # without the permission to read it, everything else goes on
 
 
 NODES = Source("nodes", NODE, SlimNode)
 PODS = Source("pods", POD, SlimPod)
-JOBS = Source("ascendjobs", ASCEND_JOB, SlimAscendJob)
+OWNERS = tuple(Source(one.name, one.resource, one.model, optional=one.optional) for one in KINDS)
 POD_GROUPS = Source("podgroups", POD_GROUP, SlimPodGroup)
 REPORTS = Source("configmaps-cim", CONFIG_MAP, SlimConfigMap, Selection(labels="mx-consumer-cim=true"))
 LISTED = Source("configmaps-volcano", CONFIG_MAP, SlimConfigMap, Selection(labels="mx-consumer-volcano=true"))
@@ -79,7 +80,7 @@ NODE_CONFIG = Source(
 )
 FAULT_CONFIGS = (CHIP_CONFIG, NODE_CONFIG)
 
-SOURCES = (NODES, PODS, JOBS, POD_GROUPS, REPORTS, LISTED, LEDGERS, RETRIES, PUBLIC, *FAULT_CONFIGS)
+SOURCES = (NODES, PODS, *OWNERS, POD_GROUPS, REPORTS, LISTED, LEDGERS, RETRIES, PUBLIC, *FAULT_CONFIGS)
 
 
 class Family(StrEnum):
@@ -148,7 +149,6 @@ __all__ = [
     "CHIP_CONFIG",
     "CLUSTER_INFO_PREFIX",
     "DEVICE_INFO_PREFIX",
-    "JOBS",
     "LABEL_LEDGER",
     "LABEL_PUBLIC",
     "LEDGERS",
@@ -156,6 +156,7 @@ __all__ = [
     "NODES",
     "NODE_CONFIG",
     "NODE_INFO_PREFIX",
+    "OWNERS",
     "PODS",
     "POD_GROUPS",
     "PUBLIC",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from mindie_ha.cluster import convert, documents
+from mindie_ha.cluster import convert, documents, workload_kinds
 from mindie_ha.cluster.config_maps import ConfigMaps, LedgerEntry, read, version_of
 from mindie_ha.cluster.facts import Facts
 from mindie_ha.cluster.fleets import Fleet
@@ -20,10 +20,10 @@ from mindie_ha.cluster.public_reports import PublicReport
 from mindie_ha.cluster.recurring_cards import RecurringCards
 from mindie_ha.cluster.slim import (
     MODELS,
-    SlimAscendJob,
     SlimConfigMap,
     SlimNode,
     SlimObject,
+    SlimOwner,
     SlimPod,
     SlimPodGroup,
     decode_json,
@@ -31,7 +31,7 @@ from mindie_ha.cluster.slim import (
 )
 from mindie_ha.cluster.sources import SOURCE_OF_FAMILY, SOURCES, Source, family_of
 from mindie_ha.cluster.table_views import table_view
-from mindie_ha.cluster.touches import Touched
+from mindie_ha.cluster.touches import Touched, nothing
 from mindie_ha.intake.collect import collect
 from mindie_ha.intake.freshness import unreported
 from mindie_ha.intake.nodes import mark_fault
@@ -127,8 +127,8 @@ class Store:
                 touched = self._facts.put_pod(convert.pod(item))
             case SlimNode():
                 touched = self._facts.put_node(item)
-            case SlimAscendJob():
-                touched = self._facts.put_workload(convert.workload(item))
+            case SlimOwner():
+                touched = self._put_owner(item)
             case SlimPodGroup():
                 touched = self._facts.put_podgroup(convert.podgroup(item))
             case SlimConfigMap():
@@ -148,7 +148,7 @@ class Store:
                 touched = self._facts.drop_pod(item.key)
             case SlimNode():
                 touched = self._facts.drop_node(item.metadata.name)
-            case SlimAscendJob():
+            case SlimOwner():
                 touched = self._facts.drop_workload(item.metadata.uid)
             case SlimPodGroup():
                 touched = self._facts.drop_podgroup(item.key)
@@ -413,6 +413,18 @@ class Store:
         elif source is not None and text is not None:
             self.refusals.note(Problem(source, item.key, text, uid=item.metadata.uid))
         return touched
+
+    def _put_owner(self, item: SlimOwner) -> Touched:
+        """A name is one workload: of two kinds under it, the one that came first."""
+        found = workload_kinds.workload(item)
+        standing = self.workload(item.key)
+        if standing is not None and standing.kind != found.kind:
+            source = _source_of(item)
+            text = f"not looked after: the {standing.kind} {item.key} is known by the same name; rename one"
+            if source is not None:
+                self.refusals.note(Problem(source, item.key, text, uid=item.metadata.uid))
+            return nothing()
+        return self._facts.put_workload(found)
 
     def _owner_of(self, rings: RingsConfig) -> Workload | None:
         return self.workload(ObjectKey(rings.key.namespace, rings.key.name.removeprefix(RINGS_CONFIG_PREFIX)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mindie_ha.cluster.events import About
-from mindie_ha.cluster.resources import ASCEND_JOB
 from mindie_ha.cluster.store import Store
+from mindie_ha.cluster.workload_kinds import BY_KIND
 from mindie_ha.engine.records import TABLE, DecisionRecord
 from mindie_ha.model.decisions import Notice
 from mindie_ha.model.ids import ObjectKey, ScopeKind
@@ -34,4 +34,4 @@ def for_event(notice: Notice, record: DecisionRecord) -> Notice:
 def _job(workload: Workload | None) -> About | None:
     if workload is None:
         return None
-    return About(ASCEND_JOB.api_version, workload.kind, workload.key, workload.uid)
+    return About(BY_KIND[workload.kind].resource.api_version, workload.kind, workload.key, workload.uid)

@@ -14,6 +14,7 @@ from mindie_ha.model.ranktables import PdRole
 
 LABEL_APP = "app"
 LABEL_JOB_ID = "jobID"
+ASCEND_JOB_KIND = "AscendJob"
 
 
 class Role(StrEnum):
@@ -31,7 +32,7 @@ class Workload:
 
     key: ObjectKey
     uid: str
-    kind: str  # "AscendJob", later "Job" (Volcano), "StatefulSet", "Deployment"
+    kind: str  # "AscendJob" or "Job" (Volcano)
     role: Role
     pd_role: PdRole  # shown, and used for the peer hold of a table; never for a decision about pods
     job_id: str  # label jobID; empty for a workload without service

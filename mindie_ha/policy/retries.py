@@ -12,6 +12,7 @@ from mindie_ha.model.decisions import GrantRetries
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pods import PodPhase
+from mindie_ha.model.workloads import ASCEND_JOB_KIND
 from mindie_ha.policy import budgets, records
 from mindie_ha.policy.looks import Look
 
@@ -30,6 +31,8 @@ def grant(look: Look, ledger: WorkloadLedger) -> tuple[WorkloadLedger, GrantRetr
     stands = look.view.retry_times is not None
     if budgets.retries_allowed(look.workload) == 0 or look.view.podgroup is None or ledger.recovery:
         return ledger, None, None
+    if look.workload.kind != ASCEND_JOB_KIND:
+        return ledger, None, None  # only the Ascend Operator reads it
     ours = ledger.retry_times_written and look.view.retry_times_ours
     if stands and (not ours or look.view.retry_times == left):
         return ledger, None, None

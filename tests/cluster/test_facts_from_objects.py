@@ -9,9 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindie_ha.cluster import convert
-from mindie_ha.cluster.slim import MODELS, Page, SlimAscendJob, SlimNode, SlimPod, slim
-from mindie_ha.cluster.sources import JOBS, PODS
+from mindie_ha.cluster import convert, workload_kinds
+from mindie_ha.cluster.slim import (
+    MODELS,
+    Page,
+    SlimAscendJob,
+    SlimNode,
+    SlimOwner,
+    SlimPod,
+    SlimVolcanoJob,
+    slim,
+)
+from mindie_ha.cluster.sources import OWNERS, PODS
 from mindie_ha.cluster.watches import Bookmark, Changed, event_of
 from mindie_ha.model.errors import ClusterError, Gone, InputError
 from mindie_ha.model.ids import ObjectKey
@@ -190,7 +199,7 @@ def test_npus_of_a_node() -> None:
 
 def job(labels: dict[str, str], specs: dict[str, Any], **status: Any) -> Any:
     raw = {"metadata": {**META, "labels": labels}, "spec": {"replicaSpecs": specs}, "status": status}
-    return convert.workload(slim(raw, SlimAscendJob, kind="AscendJob"))
+    return workload_kinds.workload(slim(raw, SlimAscendJob, kind="AscendJob"))
 
 
 def test_a_workload_from_an_ascend_job() -> None:
@@ -217,6 +226,33 @@ def test_a_job_that_its_owner_gave_up_says_why() -> None:
     found = job({}, {}, conditions=[condition])
     assert (found.failed, found.failed_message) == (True, "JobFailed: limit reached")
     assert not job({}, {}, conditions=[{**condition, "status": "False"}]).failed
+
+
+def vcjob(spec: dict[str, Any], **state: str) -> Any:
+    raw = {"metadata": {**META, "labels": {"fault-scheduling": "grace"}}, "spec": spec}
+    return workload_kinds.workload(slim({**raw, "status": {"state": state}}, SlimVolcanoJob, kind="Job"))
+
+
+def test_a_workload_from_a_vcjob() -> None:
+    task = {"replicas": 2, "template": {"spec": {"restartPolicy": "Never", "containers": []}}}
+    found = vcjob({"tasks": [{"name": "master", **task}, {"name": "worker", **task}]}, phase="Running")
+    assert (found.kind, found.role, found.replicas, found.restart_policy) == (
+        "Job",
+        Role.TRAINING,
+        4,
+        "Never",
+    )
+    assert (found.failed, found.podgroup) == (False, ObjectKey("mindie", "a-u"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "limit"), [({"maxRetry": 7}, 7), ({"maxRetry": 0}, 3), ({}, 3)], ids=["7", "0", "none"]
+)
+def test_a_vcjob_that_is_failed_names_its_limit(spec: dict[str, Any], limit: int) -> None:
+    found = vcjob(spec, phase="Failed", message="gave up")
+    assert found.failed
+    assert found.failed_message == f"gave up; maxRetry is {limit}"
+    assert not vcjob(spec, phase="Restarting").failed
 
 
 def listed(items: object, **metadata: str) -> bytes:
@@ -248,7 +284,7 @@ def test_what_is_nested_deeper_than_anything_we_read_costs_nobody_anything(depth
     assert [item.key.name for item in page.objects] == ["b", "a"]
     assert page.objects[1].spec.replica_specs["Master"].replicas == 2
     assert page.refused == []
-    event = event_of(b'{"type":"ADDED","object":%s}' % (odd % nested(depth)), JOBS)
+    event = event_of(b'{"type":"ADDED","object":%s}' % (odd % nested(depth)), OWNERS[0])
     assert isinstance(event, Changed)
     assert event.new is not None
 
@@ -306,7 +342,7 @@ def test_lines_of_a_watch() -> None:
     assert (added.key, added.resource_version) == (ObjectKey("mindie", "a"), "7")
     gone = event_of(line("DELETED", {"metadata": META, "spec": 3}), PODS)
     assert gone == Changed(ObjectKey("mindie", "a"), None, "7", uid="u")
-    refused = event_of(line("MODIFIED", {"metadata": META, "spec": {"replicaSpecs": [1]}}), JOBS)
+    refused = event_of(line("MODIFIED", {"metadata": META, "spec": {"replicaSpecs": [1]}}), OWNERS[0])
     assert isinstance(refused, Changed)
     assert refused.refused is not None
 
@@ -345,8 +381,8 @@ def test_no_content_raises_anything_but_a_refusal(kind: str, body: object) -> No
             convert.pod(item)
         case SlimNode():
             convert.node(item)
-        case SlimAscendJob():
-            convert.workload(item)
+        case SlimOwner():
+            workload_kinds.workload(item)
 
 
 @given(raw=st.binary(max_size=60) | st.builds(line, st.sampled_from(["ADDED", "ERROR", "BOOKMARK"]), JSON))

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import orjson
 import pytest
 
-from mindie_ha.cluster.sources import JOBS, LEDGERS, RETRIES
+from mindie_ha.cluster.sources import LEDGERS, OWNERS, RETRIES
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.settings import ClusterSettings
 from mindie_ha.sim.disturbances import Rule
@@ -200,7 +200,7 @@ async def test_case_121_a_missing_permission_names_verb_and_resource_and_does_no
 async def test_a_crd_that_is_not_installed_is_waited_for_quietly(cluster: Cluster) -> None:
     between = Between(cluster.server)
     between.canned += [status(404, "NotFound", "the server could not find the requested resource")] * 2
-    watcher = await Watcher(cluster, source=JOBS, exchange=between).synced()
+    watcher = await Watcher(cluster, source=OWNERS[0], exchange=between).synced()
     assert "AscendJob is not installed" in watcher.informer.problem
     await settle(30)
     assert watcher.informer.problem == ""

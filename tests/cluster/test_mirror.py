@@ -58,3 +58,31 @@ async def test_case_121_what_is_not_listed_is_named_and_the_rest_works(cluster: 
     assert mirror.problems() == {}
     await supervisor.close()
     assert supervisor.names == ()
+
+
+class NoVcjobs(Between):
+    """Forbids the vcjobs."""
+
+    async def handle(self, request: ApiRequest) -> ApiResponse:
+        if request.path.endswith("/apis/batch.volcano.sh/v1alpha1/jobs"):
+            return status(403, "Forbidden", 'User "x" cannot list resource "jobs"')
+        return await super().handle(request)
+
+
+async def test_a_kind_that_we_may_not_see_and_can_do_without_keeps_nobody_waiting(cluster: Cluster) -> None:
+    mirror = Mirror(
+        client=Client(ExchangeTransport(NoVcjobs(cluster.server))),
+        store=make_store(clock=cluster.clock),
+        clock=cluster.clock,
+        entropy=cluster.entropy,
+        settings=ClusterSettings(),
+        log=silent_log(),
+        metrics=cluster.metrics,
+    )
+    supervisor = Supervisor(
+        clock=cluster.clock, entropy=cluster.entropy, log=silent_log(), metrics=cluster.metrics
+    )
+    mirror.start(supervisor)
+    assert await mirror.wait_synced(timeout_s=20) == {}
+    assert list(mirror.problems()) == ["vcjobs"]
+    await supervisor.close()

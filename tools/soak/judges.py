@@ -113,7 +113,8 @@ class Judge:
             return  # refused by the server
         owners: list[Object] = pod["metadata"].get("ownerReferences") or [{}]
         owner = owners[0]
-        job = self._get("AscendJob", namespace, owner.get("name", ""))
+        kind = owner.get("kind", "AscendJob")
+        job = self._get(kind, namespace, owner.get("name", ""))
         if job is None or job["metadata"]["uid"] != owner.get("uid"):
             self._wrong(f"pod {name} is deleted, its owner is gone")
             return
@@ -123,7 +124,7 @@ class Judge:
         strategy = group["metadata"].get("annotations", {}).get("ProcessRecoverStrategy", "mindie-ha")
         if strategy != "mindie-ha":
             self._wrong(f"pod {name} is deleted, platform {strategy} owns its job")
-        recovery = self.ledger_of(namespace, owner["name"]).get("recovery") or {}
+        recovery = self.ledger_of(namespace, owner["name"], kind=kind).get("recovery") or {}
         if uid not in {target["uid"] for target in recovery.get("targets", ())}:
             self._wrong(f"pod {name} (uid {uid}) is deleted, but is no recorded target")
         elif recovery["phase"] not in ("stop", "gone"):
@@ -140,7 +141,7 @@ class Judge:
         old, new = node.get("spec", {}).get("taints") or [], body["spec"]["taints"] or []
         if [one for one in old if one["key"] != TAINT] != [one for one in new if one["key"] != TAINT]:
             self._wrong(f"node {name}: taints of others were changed: {old} -> {new}")
-        entries = self._ledger("mindx-dl", f"mindie-ha-node-{name}").get("isolations")
+        entries = self.remembered("mindx-dl", f"mindie-ha-node-{name}").get("isolations")
         if not entries:
             self._wrong(f"node {name}: our taint changes without a record")
         if any(one["key"] == TAINT and one["effect"] != "NoSchedule" for one in new):
@@ -256,15 +257,16 @@ class Judge:
 
     # -- readings -----------------------------------------------------------------------------------
 
-    def ledger_of(self, namespace: str, job: str) -> Object:
+    def ledger_of(self, namespace: str, job: str, *, kind: str = "AscendJob") -> Object:
         """A workload's ledger as stored now; empty where there is none."""
-        return self._ledger(namespace, f"mindie-ha-ledger-ascendjob-{job}")
+        return self.remembered(namespace, f"mindie-ha-ledger-{kind.lower()}-{job}")
 
     def tables(self, job_id: str, *, namespace: str = "mindie") -> list[str]:
         """Every table of a service as recorded, oldest first; what was before the judge is empty."""
         return list(self._tables.get((namespace, job_id), ()))
 
-    def _ledger(self, namespace: str, name: str) -> Object:
+    def remembered(self, namespace: str, name: str) -> Object:
+        """Any ledger by the name of its ConfigMap; empty where there is none."""
         return _content(self._get("ConfigMap", namespace, name))
 
     def _get(self, kind: str, namespace: str, name: str) -> Object | None:

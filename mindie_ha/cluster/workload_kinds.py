@@ -1,0 +1,135 @@
+"""The kinds of objects that make pods, one row each: how it is read, and what it says of its workload.
+
+A new kind is a row of `KINDS` and a function; informer, store and ledgers follow the table.
+Sources: rescheduling contract §1.1, §4.2, §4.7; motor contract §4.4; Volcano's batch API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from mindie_ha.cluster.convert import condition
+from mindie_ha.cluster.resources import ASCEND_JOB, VOLCANO_JOB, Resource
+from mindie_ha.cluster.slim import SlimAscendJob, SlimOwner, SlimVolcanoJob, TemplateSpec
+from mindie_ha.model.workloads import LABEL_APP, LABEL_JOB_ID, Role, Workload
+from mindie_ha.ranktable.pd_roles import GROUP_NAME_LABEL, pd_role
+
+TABLE_VOLUME = "global-ranktable"
+LEADERS = ("Master", "Chief", "Scheduler")
+ROLES = {
+    "mindie-ms-server": Role.SERVER,
+    "mindie-ms-controller": Role.CONTROLLER,
+    "mindie-ms-coordinator": Role.COORDINATOR,
+}
+MAX_RETRY = 3  # of a vcjob that names none
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadKind:
+    """One kind: where it is watched, what it is decoded to, how a workload is read from it."""
+
+    name: str  # of the informer
+    resource: Resource
+    model: type[SlimOwner]
+    read: Callable[[Any], Workload]
+    optional: bool = False  # a cluster may forbid us to see it
+
+
+def ascend_job(item: SlimAscendJob) -> Workload:
+    """An AscendJob."""
+    specs = item.spec.replica_specs
+    leader = next((specs[name] for name in LEADERS if name in specs), next(iter(specs.values()), None))
+    failed = condition(item.status.conditions, "Failed")
+    is_failed = failed is not None and failed.status == "True"
+    return _workload(
+        item,
+        ASCEND_JOB,
+        replicas=sum(max(0, one.replicas) for one in specs.values()),
+        restart_policy=leader.restart_policy or "Never" if leader else "Never",
+        templates=[one.template.spec for one in specs.values()],
+        failed=f"{failed.reason}: {failed.message}" if failed is not None and is_failed else None,
+    )
+
+
+def volcano_job(item: SlimVolcanoJob) -> Workload:
+    """A vcjob; what its controller gave up counts its own `maxRetry`."""
+    tasks, state = item.spec.tasks, item.status.state
+    told = ": ".join(part for part in (state.reason, state.message) if part)
+    limit = item.spec.max_retry or MAX_RETRY
+    return _workload(
+        item,
+        VOLCANO_JOB,
+        replicas=sum(max(0, task.replicas) for task in tasks),
+        restart_policy=next((task.template.spec.restart_policy for task in tasks), "") or "OnFailure",
+        templates=[task.template.spec for task in tasks],
+        failed=f"{told or state.phase}; maxRetry is {limit}" if state.phase == "Failed" else None,
+    )
+
+
+KINDS = (
+    WorkloadKind("ascendjobs", ASCEND_JOB, SlimAscendJob, ascend_job),
+    WorkloadKind("vcjobs", VOLCANO_JOB, SlimVolcanoJob, volcano_job, optional=True),
+)
+BY_KIND = {one.resource.kind: one for one in KINDS}
+_BY_MODEL = {one.model: one for one in KINDS}
+
+
+def workload(item: SlimOwner) -> Workload:
+    """The workload that an object makes the pods of."""
+    return _BY_MODEL[type(item)].read(item)
+
+
+def _workload(
+    item: SlimOwner,
+    resource: Resource,
+    *,
+    replicas: int,
+    restart_policy: str,
+    templates: list[TemplateSpec],
+    failed: str | None,
+) -> Workload:
+    """`failed`: why the owner gave it up for good; None: it did not."""
+    meta = item.metadata
+    return Workload(
+        key=item.key,
+        uid=meta.uid,
+        kind=resource.kind,
+        role=ROLES.get(meta.labels.get(LABEL_APP, ""), Role.TRAINING),
+        pd_role=pd_role(
+            env_role=_env(templates, "ROLE"),
+            name=meta.name,
+            group_name=meta.labels.get(GROUP_NAME_LABEL),
+        ),
+        job_id=meta.labels.get(LABEL_JOB_ID, ""),
+        replicas=replicas,
+        restart_policy=restart_policy,
+        labels=meta.labels,
+        annotations=meta.annotations,
+        table_config_map=_table_config_map(templates),
+        failed=failed is not None,
+        failed_message=failed or "",
+        deleting=meta.deletion_timestamp is not None,
+        created_at_s=meta.creation_timestamp or 0.0,
+    )
+
+
+def _env(templates: Iterable[TemplateSpec], name: str) -> str | None:
+    for template in templates:
+        for container in template.containers:
+            for variable in container.env:
+                if variable.name == name and variable.value:
+                    return variable.value
+    return None
+
+
+def _table_config_map(templates: Iterable[TemplateSpec]) -> str:
+    for template in templates:
+        for volume in template.volumes:
+            if volume.name == TABLE_VOLUME and volume.config_map is not None:
+                return volume.config_map.name
+    return ""
+
+
+__all__ = ["BY_KIND", "KINDS", "WorkloadKind", "workload"]
