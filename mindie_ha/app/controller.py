@@ -17,6 +17,7 @@ from mindie_ha.app.core import Core
 from mindie_ha.app.edges import Edges
 from mindie_ha.app.listening import listen_on
 from mindie_ha.app.parts import Parts
+from mindie_ha.channels.connection_guard import PortLimits
 from mindie_ha.cluster.events import About
 from mindie_ha.cluster.problems import Problem
 from mindie_ha.engine.events import about_of, for_event
@@ -73,6 +74,9 @@ class App:
             await core.synced()
             if self._serve:
                 self.grpc_port = await self.outlets.start()
+                limits = PortLimits(per_address=self.settings.grpc.max_connections_per_address)
+                self.parts.guard.watch(self.grpc_port, limits)
+                core.supervisor.start("connections", self.parts.guard.run)
             core.supervisor.start("events", self.parts.events.run)
             core.supervisor.start("engine", self.engine.run, on_end=OnEnd.FAIL)
             self.engine.touch(core.store.scopes())

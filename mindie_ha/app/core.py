@@ -10,6 +10,7 @@ from mindie_ha.app.edges import Edges
 from mindie_ha.cluster.client import Client
 from mindie_ha.cluster.mirrors import Mirror
 from mindie_ha.cluster.store import Store
+from mindie_ha.engine.peer_checks import PeerCheck, Proxies
 from mindie_ha.engine.tables import TableDesk
 from mindie_ha.kit.metrics import Metrics
 from mindie_ha.kit.queues import KeyedQueue
@@ -54,10 +55,15 @@ class Core:
             log=edges.log,
             metrics=metrics,
         )
+        self.proxies = Proxies(settings.grpc.trusted_proxies)
+        self.peers = PeerCheck(
+            mode=settings.grpc.peer_check, proxies=self.proxies, census=self.store, on_stranger=self._stranger
+        )
         self.desk = TableDesk(
             directory=self.store,
             push_targets=settings.table.push_targets,
             touch=lambda scope: self._touched(frozenset((scope,)), True),
+            peers=self.peers,
         )
         self.reporter = Reporter(
             store=self.store, tables=self.desk, planner=plan, settings=settings, clock=edges.clock
@@ -67,6 +73,16 @@ class Core:
     def _touched(self, scopes: frozenset[ScopeKey], urgent: bool) -> None:
         for scope in scopes:
             self.queue.add(scope, urgent=urgent)
+
+    def _stranger(self, service: ScopeKey, ip: str, served: bool) -> None:
+        self.metrics.strange_peers.labels("served" if served else "refused").inc()
+        self.log.warning(
+            "a subscriber's address belongs to no pod or node of the service",
+            service=f"{service.namespace}/{service.name}",
+            address=ip,
+            served=served,
+            advice="docs/security.md, grpc.peer_check",
+        )
 
     async def synced(self) -> None:
         """Fill the caches; complains by name about what does not come."""

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import aiohttp
 
 from mindie_ha.app.core import Core
+from mindie_ha.channels.connection_guard import ConnectionGuard
 from mindie_ha.cluster.events import Events
 from mindie_ha.cluster.ledgers import Ledgers
 from mindie_ha.cluster.writer import Writer
@@ -57,7 +58,12 @@ class Parts:
         self.public = self._public(ledgers)
         self.signals = SignalDesk(store=store, resolver=core.desk, settings=settings, clock=clock)
         self.outlets = self._outlets(session)
+        self.guard = ConnectionGuard(clock=clock, on_cut=self._cut, exempt=core.proxies.__contains__)
         self.engine = self._engine(ledgers)
+
+    def _cut(self, port: int, ip: str, number: int) -> None:
+        self._core.metrics.connections_cut.labels("grpc" if port == self.outlets.port else "http").inc(number)
+        self._core.log.warning("connections of one address cut", port=port, address=ip, number=number)
 
     def _public(self, ledgers: Ledgers) -> PublicReportDesk:
         return PublicReportDesk(

@@ -20,6 +20,7 @@ import grpc
 from mindie_ha.channels.calls import Route, RpcContext, decode_client, peer_address
 from mindie_ha.channels.errors import LimitReached, NotRegistered
 from mindie_ha.channels.mailboxes import Mailboxes, Subscription
+from mindie_ha.channels.outflow import Outflow
 from mindie_ha.channels.passthrough import Passthrough, only
 from mindie_ha.channels.ports import TablePort
 from mindie_ha.wire import config_pb2
@@ -35,11 +36,18 @@ class ConfigService:
     """The servicer of `config.Config`."""
 
     def __init__(
-        self, *, tables: TablePort, mailboxes: Mailboxes, passthrough: Passthrough, write_timeout_s: float
+        self,
+        *,
+        tables: TablePort,
+        mailboxes: Mailboxes,
+        passthrough: Passthrough,
+        outflow: Outflow,
+        write_timeout_s: float,
     ) -> None:
         self._tables = tables
         self._mailboxes = mailboxes
         self._passthrough = passthrough
+        self._outflow = outflow
         self._write_timeout_s = write_timeout_s
 
     def routes(self) -> Mapping[str, Route]:
@@ -83,10 +91,13 @@ class ConfigService:
 
     async def _send_tables(self, subscription: Subscription, context: RpcContext) -> None:
         while (table := await subscription.next()) is not None:
-            message = config_pb2.RankTableStream(jobId=table.service.job_id, rankTable=table.text)
             try:
                 # Real time: a time-out of the network is never scaled.
-                async with asyncio.timeout(self._write_timeout_s):
+                async with (
+                    asyncio.timeout(self._write_timeout_s),
+                    self._outflow.room(subscription.peer_ip, len(table.text)),
+                ):
+                    message = config_pb2.RankTableStream(jobId=table.service.job_id, rankTable=table.text)
                     await context.write(message.SerializeToString())
             except TimeoutError:
                 await context.abort(

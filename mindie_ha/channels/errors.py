@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from mindie_ha.model.errors import InputError, MindieHaError
 
+_SHOWN = 253  # of a name that came from outside: a longer one is no name
+
 
 class ChannelError(MindieHaError):
     """Root of everything that this room raises on purpose."""
@@ -19,7 +21,7 @@ class NotRegistered(ChannelError):  # noqa: N818 - a condition of the protocol, 
     """Subscribe without Register."""
 
     def __init__(self, job_id: str, role: str) -> None:
-        super().__init__(f"jobId={job_id} not registered, role={role}")
+        super().__init__(f"jobId={job_id[:_SHOWN]} not registered, role={role[:_SHOWN]}")
 
 
 class LimitReached(ChannelError):  # noqa: N818 - reads as what happened

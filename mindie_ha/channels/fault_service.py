@@ -24,6 +24,7 @@ from mindie_ha.channels.config_service import INVALID_PARAMETER, OK, OUT_OF_JOBS
 from mindie_ha.channels.errors import LimitReached, NotRegistered
 from mindie_ha.channels.fault_signals import FaultSignal, SignalPort
 from mindie_ha.channels.mailboxes import Mailboxes
+from mindie_ha.channels.outflow import Outflow
 from mindie_ha.channels.passthrough import Passthrough, only
 from mindie_ha.channels.ports import ServiceRef, TablePort
 from mindie_ha.channels.rates import QueryGate
@@ -51,6 +52,7 @@ class FaultService:
         mailboxes: Mailboxes,
         passthrough: Passthrough,
         streams: SignalStreams,
+        outflow: Outflow,
         queries: QueryGate,
         entropy: Entropy,
         write_timeout_s: float,
@@ -60,6 +62,7 @@ class FaultService:
         self._passthrough = passthrough
         self._streams = streams
         self._signals: SignalPort = streams.port
+        self._outflow = outflow
         self._queries = queries
         self._entropy = entropy
         self._write_timeout_s = write_timeout_s
@@ -95,7 +98,7 @@ class FaultService:
                 self._joined(key, context),
                 self._streams.stream(client.jobId, peer_ip=peer_ip) as stream,
             ):
-                await self._send(stream, context)
+                await self._send(stream, context, peer_ip)
         except LimitReached as error:
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
 
@@ -120,12 +123,15 @@ class FaultService:
             result.faultSignal.CopyFrom(signal.to_wire(self._entropy.uuid()))
         await context.write(result.SerializeToString())
 
-    async def _send(self, stream: SignalStream, context: RpcContext) -> None:
+    async def _send(self, stream: SignalStream, context: RpcContext, peer_ip: str) -> None:
         while (signal := await stream.next()) is not None:
             message = signal.to_wire(self._entropy.uuid()).SerializeToString()
             try:
                 # Real time: a time-out of the network is never scaled.
-                async with asyncio.timeout(self._write_timeout_s):
+                async with (
+                    asyncio.timeout(self._write_timeout_s),
+                    self._outflow.room(peer_ip, len(message)),
+                ):
                     await context.write(message)
             except TimeoutError:
                 await context.abort(

@@ -5,7 +5,7 @@ its own call with UNKNOWN and the text (grpc.aio does that and logs the tracebac
 Stopping ends our streams cleanly first and cuts what is left after a bounded grace.
 
 Source: rank table contract §4.1. Two differences: a server that cannot listen raises, where the reference
-stays up deaf; and connections are bounded in all, while streams are bounded per address.
+stays up deaf; and connections per address are bounded by `connection_guard.py`, because gRPC cannot.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ import asyncio
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Protocol
 
 import grpc
 from grpc import aio
 
-from mindie_ha.channels.calls import Requests, Route, RpcContext
+from mindie_ha.channels.calls import Requests, Route, RpcContext, peer_address
 from mindie_ha.channels.config_service import ConfigService
-from mindie_ha.channels.errors import ServerNotStarted
+from mindie_ha.channels.errors import LimitReached, ServerNotStarted
 from mindie_ha.channels.fault_service import FaultService
 from mindie_ha.channels.mailboxes import Mailboxes
+from mindie_ha.channels.outflow import Outflow
 from mindie_ha.channels.passthrough import Passthrough
 from mindie_ha.channels.ports import FaultPort, TablePort
 from mindie_ha.channels.pubfault_service import PubFaultService
 from mindie_ha.channels.rates import QueryGate, UnaryRates
-from mindie_ha.channels.settings import ServerSettings, TlsFiles
+from mindie_ha.channels.registrations import Seats
+from mindie_ha.channels.settings import ServerSettings
 from mindie_ha.channels.signal_streams import SignalStreams
+from mindie_ha.channels.tls_files import Heard, TlsWatch, server_credentials, unheard
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.entropy import Entropy
 
@@ -50,8 +52,10 @@ class Dispatcher:
         *,
         passthrough: Passthrough,
         rates: UnaryRates,
+        calls: Seats,
         request_timeout_s: float,
     ) -> None:
+        self._calls = calls
         self._routes = routes
         self._passthrough = passthrough
         self._rates = rates
@@ -68,7 +72,10 @@ class Dispatcher:
             self._open_calls += 1
             self._none_open.clear()
             try:
-                await self._serve(method, requests, context)
+                with self._calls.seat(peer_address(context.peer())[1]):
+                    await self._serve(method, requests, context)
+            except LimitReached as error:
+                await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
             finally:
                 self._open_calls -= 1
                 if not self._open_calls:
@@ -108,6 +115,8 @@ def server_options(settings: ServerSettings) -> tuple[tuple[str, int], ...]:
         ("grpc.max_send_message_length", settings.max_send_bytes),
         ("grpc.max_concurrent_streams", settings.max_streams_per_connection),
         ("grpc.max_allowed_incoming_connections", settings.max_connections),
+        ("grpc.max_connection_idle_ms", round(settings.idle_connection_s * 1000)),
+        ("grpc.server_handshake_timeout_ms", round(settings.handshake_s * 1000)),
         ("grpc.keepalive_time_ms", round(settings.keepalive_s * 1000)),
         ("grpc.keepalive_timeout_ms", round(settings.keepalive_timeout_s * 1000)),
         ("grpc.keepalive_permit_without_calls", 1),
@@ -131,34 +140,34 @@ class GrpcServer:
         passthrough: Passthrough,
         clock: Clock,
         entropy: Entropy,
+        tls_heard: Heard = unheard,
     ) -> None:
         self._settings = settings
+        self._tls_heard = tls_heard
         self._mailboxes = mailboxes
         self._streams = streams
         self._passthrough = passthrough
-        config = ConfigService(
-            tables=tables,
-            mailboxes=mailboxes,
-            passthrough=passthrough,
-            write_timeout_s=settings.write_timeout_s,
-        )
-        fault = FaultService(
-            tables=tables,
-            mailboxes=mailboxes,
-            passthrough=passthrough,
-            streams=streams,
-            queries=QueryGate(clock=clock),
-            entropy=entropy,
-            write_timeout_s=settings.write_timeout_s,
-        )
-        public = PubFaultService(reports=reports, passthrough=passthrough)
-        rates = UnaryRates(
-            unary_per_s=settings.unary_rate_per_s, health_per_s=settings.health_rate_per_s, clock=clock
-        )
         self._dispatcher = Dispatcher(
-            {**config.routes(), **fault.routes(), **public.routes()},
+            _routes(
+                settings,
+                tables=tables,
+                mailboxes=mailboxes,
+                streams=streams,
+                reports=reports,
+                passthrough=passthrough,
+                clock=clock,
+                entropy=entropy,
+            ),
             passthrough=passthrough,
-            rates=rates,
+            rates=UnaryRates(
+                unary_per_s=settings.unary_rate_per_s, health_per_s=settings.health_rate_per_s, clock=clock
+            ),
+            calls=Seats(
+                limit=settings.max_calls,
+                limit_per_ip=settings.max_calls_per_ip,
+                many_behind=settings.many_behind,
+                what="calls",
+            ),
             request_timeout_s=settings.request_timeout_s,
         )
         self._server = aio.server(options=server_options(settings))
@@ -174,7 +183,8 @@ class GrpcServer:
             if self._settings.tls is None:
                 self.port = self._server.add_insecure_port(address)
             else:
-                credentials = await asyncio.to_thread(_credentials, self._settings.tls)
+                watch = TlsWatch(self._settings.tls, where="grpc.tls", heard=self._tls_heard)
+                credentials = await asyncio.to_thread(server_credentials, watch)
                 self.port = self._server.add_secure_port(address, credentials)
         except (RuntimeError, OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -198,6 +208,40 @@ class GrpcServer:
         await self._passthrough.close()
 
 
+def _routes(
+    settings: ServerSettings,
+    *,
+    tables: TablePort,
+    mailboxes: Mailboxes,
+    streams: SignalStreams,
+    reports: FaultPort,
+    passthrough: Passthrough,
+    clock: Clock,
+    entropy: Entropy,
+) -> Mapping[str, Route]:
+    """Our own servicers by full method name."""
+    outflow = Outflow(limit_bytes=settings.unread_bytes_per_ip)
+    config = ConfigService(
+        tables=tables,
+        mailboxes=mailboxes,
+        passthrough=passthrough,
+        outflow=outflow,
+        write_timeout_s=settings.write_timeout_s,
+    )
+    fault = FaultService(
+        tables=tables,
+        mailboxes=mailboxes,
+        passthrough=passthrough,
+        streams=streams,
+        outflow=outflow,
+        queries=QueryGate(clock=clock),
+        entropy=entropy,
+        write_timeout_s=settings.write_timeout_s,
+    )
+    public = PubFaultService(reports=reports, passthrough=passthrough)
+    return {**config.routes(), **fault.routes(), **public.routes()}
+
+
 def _try_address(address: str) -> None:
     """Bind and let go: gRPC itself would not say why it cannot, and would write to stderr by itself."""
     host, colon, port = address.rpartition(":")
@@ -208,22 +252,6 @@ def _try_address(address: str) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, int(port)), family=family, dualstack_ipv6=both):
         pass
-
-
-def _credentials(files: TlsFiles) -> Any:
-    pair = (_tls_file("tls_key", files.key_path), _tls_file("tls_cert", files.cert_path))
-    ca = _tls_file("tls_client_ca", files.ca_path) if files.ca_path else None
-    return grpc.ssl_server_credentials([pair], root_certificates=ca, require_client_auth=ca is not None)
-
-
-def _tls_file(setting: str, path: str) -> bytes:
-    where, advice = f"grpc.{setting} {path}".rstrip(), "tls_cert and tls_key name files that can be read"
-    if not path:
-        raise ServerNotStarted("is not set", where=where, advice=advice)
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise ServerNotStarted(f"cannot be read: {error.strerror}", where=where, advice=advice) from None
 
 
 __all__ = ["Dispatcher", "GrpcServer", "server_options"]

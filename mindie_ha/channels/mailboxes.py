@@ -132,7 +132,11 @@ class Mailboxes:
         self.clock = clock
         self.limits = limits
         self.closing = asyncio.Event()
-        self.seats = Seats(limit=limits.max_subscribers, limit_per_ip=limits.max_subscribers_per_ip)
+        self.seats = Seats(
+            limit=limits.max_subscribers,
+            limit_per_ip=limits.max_subscribers_per_ip,
+            many_behind=limits.many_behind,
+        )
         self._registrations: Registrations[str] = Registrations(limit=limits.max_registrations)
         self._subscriptions: dict[str, set[Subscription]] = {}
         self._latest: dict[ServiceRef, TableVersion] = {}

@@ -13,15 +13,16 @@ Without an upstream the answer is UNIMPLEMENTED, with the method and the setting
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Protocol
 
 import grpc
 from grpc import aio
 
 from mindie_ha.channels.calls import Metadata, Requests, RpcContext
 from mindie_ha.channels.settings import UpstreamSettings
+from mindie_ha.channels.tls_files import Heard, TlsWatch, unheard
 
 _OF_THE_TRANSPORT = frozenset(
     {"user-agent", "te", "content-type", "grpc-timeout", "grpc-encoding", "grpc-accept-encoding"}
@@ -38,13 +39,56 @@ _CHANNEL_OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),
 )
 
-Connect = Callable[[str], Any]
-"""Opens a channel to `host:port`; the transport seam."""
+
+class Connect(Protocol):
+    """Opens channels to `host:port`; the transport seam."""
+
+    def __call__(self, address: str) -> Any:
+        """A new channel."""
+        ...
+
+    def renewed(self) -> bool:
+        """Whether channels that were opened before are of yesterday."""
+        ...
 
 
-def connect_plaintext(address: str) -> Any:
-    """A channel as the reference serves it: without TLS."""
-    return aio.insecure_channel(address, options=_CHANNEL_OPTIONS)
+class Plaintext:
+    """Channels as the reference serves them: without TLS."""
+
+    def __call__(self, address: str) -> Any:
+        """A new channel."""
+        return aio.insecure_channel(address, options=_CHANNEL_OPTIONS)
+
+    def renewed(self) -> bool:
+        """Never."""
+        return False
+
+
+class Tls:
+    """Channels that check the upstream's certificate and show ours, if we have one."""
+
+    def __init__(self, watch: TlsWatch, *, name: str = "") -> None:
+        self._watch = watch
+        self._options = (("grpc.ssl_target_name_override", name),) if name else ()
+
+    def __call__(self, address: str) -> Any:
+        """A new channel with what the files hold now. Raises ServerNotStarted."""
+        found = self._watch.current()
+        credentials = grpc.ssl_channel_credentials(found.ca, found.key or None, found.cert or None)
+        return aio.secure_channel(address, credentials, options=(*_CHANNEL_OPTIONS, *self._options))
+
+    def renewed(self) -> bool:
+        """Whether the files were renewed since the last call."""
+        return self._watch.renewed() is not None
+
+
+def connector(settings: UpstreamSettings, *, heard: Heard = unheard) -> Connect:
+    """How the upstream is dialled. Reads the TLS files: raises ServerNotStarted."""
+    if settings.tls is None:
+        return Plaintext()
+    watch = TlsWatch(settings.tls, where="grpc.upstream_tls", heard=heard, client=True)
+    watch.load()
+    return Tls(watch, name=settings.tls_name)
 
 
 async def only(message: bytes) -> AsyncIterator[bytes]:
@@ -59,10 +103,13 @@ class _Upstream:
         self._settings = settings
         self._connect = connect
         self._load: dict[Any, int] = {}
+        self._retired: dict[Any, int] = {}
 
-    @contextmanager
-    def channel(self) -> Iterator[Any]:
+    @asynccontextmanager
+    async def channel(self) -> AsyncIterator[Any]:
         """A channel with room for one more stream; the fullest allowed number opens no further one."""
+        if self._connect.renewed():
+            await self._retire()
         channel = min(self._load, key=self._load.__getitem__, default=None)
         if channel is None or (
             self._load[channel] >= self._settings.streams_per_channel
@@ -74,22 +121,38 @@ class _Upstream:
         try:
             yield channel
         finally:
-            if channel in self._load:
-                self._load[channel] -= 1
+            await self._leave(channel)
+
+    async def _retire(self) -> None:
+        """Open no further stream on what is open; what carries none is closed now, the rest later."""
+        idle = [channel for channel, load in self._load.items() if not load]
+        self._retired |= {channel: load for channel, load in self._load.items() if load}
+        self._load.clear()
+        await asyncio.gather(*(channel.close() for channel in idle))
+
+    async def _leave(self, channel: Any) -> None:
+        if channel in self._load:
+            self._load[channel] -= 1
+        elif channel in self._retired:
+            self._retired[channel] -= 1
+            if not self._retired[channel]:
+                del self._retired[channel]
+                await channel.close()
 
     async def close(self) -> None:
         """Close every channel; calls on them end as cancelled."""
-        channels = list(self._load)
+        channels = [*self._load, *self._retired]
         self._load.clear()
+        self._retired.clear()
         await asyncio.gather(*(channel.close() for channel in channels))
 
 
 class Passthrough:
     """Forwards calls to the upstream, if there is one."""
 
-    def __init__(self, settings: UpstreamSettings, *, connect: Connect = connect_plaintext) -> None:
+    def __init__(self, settings: UpstreamSettings, *, connect: Connect | None = None) -> None:
         self._settings = settings
-        self._upstream = _Upstream(settings, connect)
+        self._upstream = _Upstream(settings, connect or connector(settings))
 
     @property
     def configured(self) -> bool:
@@ -106,7 +169,7 @@ class Passthrough:
                 f"mindie-ha does not serve {method}; set `grpc.upstream` to the address of ClusterD's "
                 "Service to have it passed through",
             )
-        with self._upstream.channel() as channel:
+        async with self._upstream.channel() as channel:
             call = channel.stream_stream(method)(
                 metadata=_passable(context.invocation_metadata()), timeout=context.time_remaining()
             )
@@ -166,4 +229,4 @@ async def _send(call: Any, requests: Requests) -> None:
         await call.done_writing()
 
 
-__all__ = ["Connect", "Passthrough", "connect_plaintext", "only"]
+__all__ = ["Connect", "Passthrough", "Plaintext", "Tls", "connector", "only"]

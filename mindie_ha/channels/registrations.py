@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from mindie_ha.channels.errors import LimitReached
+from mindie_ha.channels.settings import nobody
 
 K = TypeVar("K", bound=Hashable)
 
@@ -46,9 +47,18 @@ class Registrations(Generic[K]):
 class Seats:
     """Counts open streams, in all and per peer address."""
 
-    def __init__(self, *, limit: int, limit_per_ip: int) -> None:
+    def __init__(
+        self,
+        *,
+        limit: int,
+        limit_per_ip: int,
+        many_behind: Callable[[str], bool] = nobody,
+        what: str = "streams",
+    ) -> None:
         self._limit = limit
         self._limit_per_ip = limit_per_ip
+        self._many_behind = many_behind
+        self._what = what
         self._taken: Counter[str] = Counter()
         self._total = 0
 
@@ -61,9 +71,13 @@ class Seats:
     def seat(self, peer_ip: str) -> Iterator[None]:
         """Hold one seat; raises LimitReached if there is none."""
         if self._total >= self._limit:
-            raise LimitReached(f"{self._limit} streams are open; no room for another")
-        if self._taken[peer_ip] >= self._limit_per_ip:
-            raise LimitReached(f"{self._limit_per_ip} streams from {peer_ip} are open; no room for another")
+            raise LimitReached(f"{self._limit} {self._what} are open; no room for another")
+        if self._taken[peer_ip] >= self._limit_per_ip and not self._many_behind(peer_ip):
+            if not self._taken[peer_ip]:
+                del self._taken[peer_ip]
+            raise LimitReached(
+                f"{self._limit_per_ip} {self._what} from {peer_ip} are open; no room for another"
+            )
         self._total += 1
         self._taken[peer_ip] += 1
         try:

@@ -6,7 +6,14 @@ the program's configuration is mapped onto them once, at start.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+
+
+def nobody(ip: str) -> bool:
+    """No address stands for many clients."""
+    del ip
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +24,8 @@ class MailboxLimits:
     """Job ids registered and not subscribed are forgotten, oldest first, beyond this."""
     max_subscribers: int = 1024
     max_subscribers_per_ip: int = 512
+    many_behind: Callable[[str], bool] = nobody
+    """Addresses of proxies: bounds per address do not hold for them."""
     max_waiters: int = 1024
     """Long polls that wait at the same time."""
     max_name_chars: int = 253
@@ -45,6 +54,16 @@ class ServerSettings:
     max_send_bytes: int = 8 * 1024 * 1024
     max_streams_per_connection: int = 64
     max_connections: int = 1024
+    max_calls: int = 8192
+    max_calls_per_ip: int = 1024
+    """Open calls, streams among them; further ones are refused."""
+    many_behind: Callable[[str], bool] = nobody
+    unread_bytes_per_ip: int = 16 * 1024 * 1024
+    """How much the readers of one address may leave unread before it has to wait for itself."""
+    idle_connection_s: float = 300.0
+    """A connection without a call is closed; a client opens a new one when it needs it."""
+    handshake_s: float = 20.0
+    """A connection that does not say what it wants by then is closed."""
     keepalive_s: float = 60.0
     keepalive_timeout_s: float = 5.0
     min_client_ping_s: float = 3.0
@@ -66,6 +85,10 @@ class UpstreamSettings:
     """Below the 64 that the reference allows on one connection; one more stream would wait for ever."""
     max_channels: int = 256
     """Below the 512 connections that the reference allows one address."""
+    tls: TlsFiles | None = None
+    """With it the upstream is dialled with TLS: `ca_path` says whom we believe, a pair who we are."""
+    tls_name: str = ""
+    """The name in the upstream's certificate, where it is not that of its address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,4 +127,5 @@ __all__ = [
     "ServerSettings",
     "TlsFiles",
     "UpstreamSettings",
+    "nobody",
 ]

@@ -270,6 +270,11 @@ class Store:
         ledgers = (entry.ledger for entry in self._maps.ledgers.values())
         return frozenset(self._facts.nodes) | {one.node for one in ledgers if isinstance(one, NodeLedger)}
 
+    def node_addresses(self, name: str) -> tuple[str, ...]:
+        """The addresses of a node; none where it does not exist."""
+        found = self._facts.nodes.get(name)
+        return found.addresses if found is not None else ()
+
     def workload(self, key: ObjectKey) -> Workload | None:
         """A workload by namespace and name."""
         return self._facts.workloads.get(self._facts.uid_of.get(key, ""))

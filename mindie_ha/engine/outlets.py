@@ -13,7 +13,7 @@ import aiohttp
 from mindie_ha.channels.grpc_server import GrpcServer
 from mindie_ha.channels.http_push import HttpPush
 from mindie_ha.channels.mailboxes import Mailboxes
-from mindie_ha.channels.passthrough import Passthrough
+from mindie_ha.channels.passthrough import Passthrough, connector
 from mindie_ha.channels.ports import DeliveryProblem, DeliveryReceipt, FaultPort, ServiceRef, TableVersion
 from mindie_ha.channels.publishing import Publisher
 from mindie_ha.channels.settings import (
@@ -26,6 +26,7 @@ from mindie_ha.channels.settings import (
 from mindie_ha.channels.signal_streams import SignalStreams
 from mindie_ha.cluster.writer import Writer
 from mindie_ha.engine.boot_tables import BootTables
+from mindie_ha.engine.peer_checks import Proxies
 from mindie_ha.engine.signal_desk import SignalDesk
 from mindie_ha.engine.tables import TableDesk
 from mindie_ha.kit.clock import Clock
@@ -59,15 +60,15 @@ class Outlets:
         self._metrics = metrics
         self._settings = settings.grpc
         self._clock = clock
-        limits = MailboxLimits(
-            max_registrations=settings.grpc.max_registrations, max_subscribers=settings.grpc.max_subscribers
-        )
+        self._many_behind = Proxies(settings.grpc.trusted_proxies).__contains__
+        limits = _limits(settings.grpc, many_behind=self._many_behind)
         self.mailboxes = Mailboxes(tables=desk, clock=clock, limits=limits)
         self.streams = SignalStreams(port=signals, clock=clock)
         signals.attach(self.streams)
         self._reports = reports
         self._entropy = entropy
         self._server: GrpcServer | None = None
+        self.port = 0
         self._publisher = Publisher(
             tables=desk,
             mailboxes=self.mailboxes,
@@ -84,17 +85,20 @@ class Outlets:
 
     async def start(self) -> int:
         """Listen; the gRPC port."""
+        upstream = _upstream_settings(self._settings)
         self._server = GrpcServer(
-            _server_settings(self._settings),
+            _server_settings(self._settings, many_behind=self._many_behind),
             tables=self._desk,
             mailboxes=self.mailboxes,
             streams=self.streams,
             reports=self._reports,
             entropy=self._entropy.child("signals"),
-            passthrough=Passthrough(UpstreamSettings(address=self._settings.upstream)),
+            passthrough=Passthrough(upstream, connect=connector(upstream, heard=self._tls_heard)),
             clock=self._clock,
+            tls_heard=self._tls_heard,
         )
-        return await self._server.start()
+        self.port = await self._server.start()
+        return self.port
 
     async def stop(self) -> None:
         """End streams, then deliveries."""
@@ -113,6 +117,10 @@ class Outlets:
     def push_again(self, service: ServiceRef) -> int:
         """Send the current table to the push targets once more; how many there are."""
         return self._publisher.push_again(service)
+
+    def _tls_heard(self, used: bool, text: str) -> None:
+        self._metrics.tls_renewals.labels("used" if used else "refused").inc()
+        (self._log.info if used else self._log.warning)("certificate files", result=text)
 
     def _receipt(self, receipt: DeliveryReceipt) -> None:
         self._metrics.tables.labels(receipt.channel, "delivered").inc()
@@ -137,8 +145,37 @@ class Outlets:
         )
 
 
-def _server_settings(grpc: GrpcSettings) -> ServerSettings:
+def _limits(grpc: GrpcSettings, *, many_behind: Callable[[str], bool]) -> MailboxLimits:
+    return MailboxLimits(
+        max_registrations=grpc.max_registrations,
+        max_subscribers=grpc.max_subscribers,
+        max_subscribers_per_ip=grpc.max_subscribers_per_address,
+        many_behind=many_behind,
+    )
+
+
+def _upstream_settings(grpc: GrpcSettings) -> UpstreamSettings:
+    tls = None
+    if grpc.upstream_tls_ca:
+        tls = TlsFiles(
+            cert_path=grpc.upstream_tls_cert, key_path=grpc.upstream_tls_key, ca_path=grpc.upstream_tls_ca
+        )
+    return UpstreamSettings(address=grpc.upstream, tls=tls, tls_name=grpc.upstream_tls_name)
+
+
+def _server_settings(grpc: GrpcSettings, *, many_behind: Callable[[str], bool]) -> ServerSettings:
     tls = None
     if grpc.tls_cert or grpc.tls_key:
         tls = TlsFiles(cert_path=grpc.tls_cert, key_path=grpc.tls_key, ca_path=grpc.tls_client_ca)
-    return ServerSettings(listen=grpc.listen, tls=tls)
+    return ServerSettings(
+        listen=grpc.listen,
+        tls=tls,
+        max_receive_bytes=grpc.max_message_bytes,
+        max_streams_per_connection=grpc.max_streams_per_connection,
+        max_connections=grpc.max_connections,
+        max_calls_per_ip=grpc.max_calls_per_address,
+        many_behind=many_behind,
+        unread_bytes_per_ip=grpc.max_unread_bytes_per_address,
+        idle_connection_s=grpc.idle_connection_s,
+        handshake_s=grpc.handshake_s,
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
+from urllib.parse import quote
 
 from mindie_ha.channels.ports import (
     ConfigMapTarget,
@@ -42,6 +43,14 @@ class Directory(Protocol):
         ...
 
 
+class Peers(Protocol):
+    """`engine.peer_checks.PeerCheck`."""
+
+    def refusal(self, service: ScopeKey, ip: str) -> str:
+        """Why an address gets nothing of a service; empty where it does."""
+        ...
+
+
 class Publishing(Protocol):
     """`channels.publishing.Publisher`."""
 
@@ -69,8 +78,11 @@ ReceiptListener = Callable[[DeliveryReceipt], None]
 class TableDesk:
     """Knows the current table of every service and who listens."""
 
-    def __init__(self, *, directory: Directory, push_targets: tuple[str, ...], touch: Touch) -> None:
+    def __init__(
+        self, *, directory: Directory, push_targets: tuple[str, ...], touch: Touch, peers: Peers
+    ) -> None:
         self._directory = directory
+        self._peers = peers
         self._push_targets = push_targets
         self._touch = touch
         self._publisher: Publishing | None = None
@@ -117,7 +129,9 @@ class TableDesk:
         if decision.config_map is not None:
             targets.append(ConfigMapTarget(decision.config_map.namespace, decision.config_map.name))
         for pattern in self._push_targets:
-            url = pattern.replace("{namespace}", service.namespace).replace("{job_id}", service.job_id)
+            url = pattern.replace("{namespace}", service.namespace).replace(
+                "{job_id}", quote(service.job_id, safe="")
+            )
             targets.append(HttpTarget(url))
         return tuple(targets)
 
@@ -129,7 +143,8 @@ class TableDesk:
         if not scopes:
             return Unresolved(f"no AscendJob carries the label jobID={job_id}")
         if len(scopes) == 1:
-            return _ref(scopes[0])
+            refusal = self._peers.refusal(scopes[0], peer_ip)
+            return Unresolved(refusal) if refusal else _ref(scopes[0])
         namespace = self._directory.namespace_of_ip(peer_ip)
         for scope in scopes:
             if scope.namespace == namespace:

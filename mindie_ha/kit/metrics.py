@@ -71,6 +71,13 @@ class Metrics:
         self.public_reports = made.counter(
             "public_reports_total", "Reports of public faults by entry and answer", ["entry", "answer"]
         )
+        self.strange_peers = made.counter(
+            "strange_peers_total", "Subscribers whose address is nobody's of the service", ["result"]
+        )
+        self.connections_cut = made.counter(
+            "connections_cut_total", "Connections above the bounds of an address", ["server"]
+        )
+        self.tls_renewals = made.counter("tls_renewals_total", "Renewed certificate files", ["result"])
         self.subscribers = made.gauge("subscribers", "Open rank table streams")
         self.leader = made.gauge("leader", "1 while this process leads")
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
+from ipaddress import ip_network
 from typing import Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 MAX_WINDOW_S = 7 * 86_400.0
 
@@ -41,6 +42,14 @@ class ChipIsolation(StrEnum):
 
     NODE_TAINT = "node-taint"
     PUBLIC_FAULT = "public-fault"
+
+
+class PeerCheckMode(StrEnum):
+    """What becomes of a subscriber whose address belongs to nobody of the service."""
+
+    ENFORCE = "enforce"
+    WARN = "warn"
+    OFF = "off"
 
 
 class PhaseSettings(Section):
@@ -182,11 +191,51 @@ class GrpcSettings(Section):
 
     listen: str = ":8899"
     upstream: str = Field("", description="host:port of the renamed ClusterD Service; empty: none")
+    upstream_tls_ca: str = Field("", description="PEM file; with it the upstream is dialled with TLS")
+    upstream_tls_cert: str = Field("", description="PEM file; what we show to the upstream, if it asks")
+    upstream_tls_key: str = Field("", description="PEM file")
+    upstream_tls_name: str = Field("", description="name in its certificate, if not that of `upstream`")
     tls_cert: str = Field("", description="PEM file; with it and tls_key the server speaks TLS")
-    tls_key: str = Field("", description="PEM file")
+    tls_key: str = Field("", description="PEM file; all PEM files are read again when they change")
     tls_client_ca: str = Field("", description="PEM file; clients must show a certificate that it signed")
+    peer_check: PeerCheckMode = Field(
+        PeerCheckMode.WARN, description="who gets a service's tables: enforce, warn or off (docs/security.md)"
+    )
+    trusted_proxies: tuple[str, ...] = Field(
+        (), description="addresses or networks that answer for those behind them: sidecars, gateways"
+    )
+    max_message_bytes: int = Field(
+        4 << 20, ge=1 << 16, le=64 << 20, description="larger requests are refused"
+    )
+    max_connections: int = Field(1024, ge=1, description="further ones are closed")
+    max_connections_per_address: int = Field(512, ge=1, description="the youngest above it are closed")
+    max_streams_per_connection: int = Field(64, ge=1, description="further ones wait at the client")
+    max_calls_per_address: int = Field(1024, ge=1, description="open calls; further ones are refused")
     max_subscribers: int = Field(1024, ge=1, description="open streams; further ones are refused")
+    max_subscribers_per_address: int = Field(512, ge=1, description="of them from one address")
     max_registrations: int = Field(10_000, ge=1, description="job ids remembered; idle ones go first")
+    max_unread_bytes_per_address: int = Field(
+        16 << 20, ge=1 << 20, description="above it an address waits until it has read what is on its way"
+    )
+    idle_connection_s: float = Field(300.0, ge=1, description="a connection without a call is closed after")
+    handshake_s: float = Field(20.0, ge=1, description="a connection that says nothing is closed after")
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, networks: tuple[str, ...]) -> tuple[str, ...]:
+        for text in networks:
+            ip_network(text, strict=False)  # raises ValueError with the text
+        return networks
+
+    @model_validator(mode="after")
+    def _tls_is_whole(self) -> Self:
+        if self.tls_client_ca and not (self.tls_cert and self.tls_key):
+            raise ValueError("grpc.tls_client_ca needs grpc.tls_cert and grpc.tls_key")
+        if (
+            self.upstream_tls_cert or self.upstream_tls_key or self.upstream_tls_name
+        ) and not self.upstream_tls_ca:
+            raise ValueError("grpc.upstream_tls_cert, …_key and …_name need grpc.upstream_tls_ca")
+        return self
 
 
 class HttpSettings(Section):

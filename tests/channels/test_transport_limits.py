@@ -36,6 +36,8 @@ def test_defaults_are_those_of_the_contract() -> None:
         "grpc.max_send_message_length": 8 * 1024 * 1024,
         "grpc.max_concurrent_streams": 64,
         "grpc.max_allowed_incoming_connections": 1024,
+        "grpc.max_connection_idle_ms": 300_000,
+        "grpc.server_handshake_timeout_ms": 20_000,
         "grpc.keepalive_time_ms": 60_000,
         "grpc.keepalive_timeout_ms": 5_000,
         "grpc.keepalive_permit_without_calls": 1,
