@@ -18,7 +18,7 @@ class ExpectedRecovery(Strict):
     """One recovery: all pods of `workload` deleted and replaced, by these rungs in order.
 
     `only`: these pods alone, the others keep their UIDs. `after_s`: it was opened this long after the first
-    fault, not earlier.
+    fault, not earlier; `deletes_after_s`: so long nothing of it was deleted.
     """
 
     workload: Name
@@ -27,6 +27,7 @@ class ExpectedRecovery(Strict):
     outcome: Outcome = Outcome.RECOVERED
     only: tuple[Name, ...] = ()
     after_s: float = Field(0.0, ge=0)
+    deletes_after_s: float = Field(0.0, ge=0)
 
 
 class ExpectedHold(Strict):
@@ -57,11 +58,13 @@ class Expect(Strict):
 
     `tables`: distinct digests from the first fault on, the table in force at that moment included.
     `status_said`: texts that the status showed at some time; `states`: states it showed of a workload.
+    `at_once`: so many recoveries, at the most, were between first deletion and end at the same time.
     Every workload without a recovery is untouched.
     """
 
     recoveries: tuple[ExpectedRecovery, ...]
     nothing_deleted: bool = False
+    at_once: int | None = Field(None, ge=1)
     tables: int | None = Field(None, ge=1)
     channels: tuple[Channel, ...] = ALL_CHANNELS
     held: tuple[ExpectedHold, ...] = ()

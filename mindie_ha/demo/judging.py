@@ -55,6 +55,7 @@ def judge(observations: Observations, expect: Expect) -> Verdict:
         "software retries were paid exactly": _retries(observations, expect),
     }
     optional = {
+        "no more recoveries than expected deleted at once": (expect.at_once, _at_once(seen, expect)),
         "nothing was deleted": (expect.nothing_deleted, _nothing_deleted(observations)),
         "a new instance was held back until its peer was there": (expect.held, _held(observations, expect)),
         "our taints came and went as expected": (expect.taints, _taints(observations, expect)),
@@ -81,6 +82,10 @@ def _recoveries(observations: Observations, seen: tuple[Episode, ...], expect: E
         waited_s = match.opened_s - observations.first_fault_s()
         if waited_s < wanted.after_s:
             yield f"{match.workload}: opened {waited_s:.1f} s after the first fault, not {wanted.after_s:g} s"
+        gone_s = min((pod.deleted_s or 0.0 for pod in match.deleted), default=float("inf"))
+        waited_s = gone_s - observations.first_fault_s()
+        if waited_s < wanted.deletes_after_s:
+            yield f"{match.workload}: deleted {waited_s:.1f} s after it, not {wanted.deletes_after_s:g} s"
     for each in left:
         yield f"{each.workload}: unexpected recovery #{each.epoch} ({each.cause}: {each.summary})"
 
@@ -202,6 +207,18 @@ def _states(observations: Observations, expect: Expect) -> Iterator[str]:
             if state not in shown:
                 instead = ", ".join(sorted(shown)) or "nothing"
                 yield f"the status never showed {workload} {state}, but {instead}"
+
+
+def _at_once(seen: tuple[Episode, ...], expect: Expect) -> Iterator[str]:
+    """From the first deletion to the end; a pod that was deleted counts, not one that was to be."""
+    spans = [
+        (min(pod.deleted_s or 0.0 for pod in each.deleted), each.closed_s or float("inf"))
+        for each in seen
+        if each.deleted
+    ]
+    most = max((sum(a <= begin < b for a, b in spans) for begin, _ in spans), default=0)
+    if most != expect.at_once:
+        yield f"{most} recoveries deleted and rebuilt at the same time, expected {expect.at_once}"
 
 
 def _nothing_deleted(observations: Observations) -> Iterator[str]:

@@ -17,6 +17,7 @@ from typing import Any
 from mindie_ha.demo import steps
 from mindie_ha.demo.journal import TAINT
 from mindie_ha.demo.observations import Harm, Injected, Observations, PodLife
+from mindie_ha.demo.obstacles import Obstacles
 from mindie_ha.demo.stage import Stage
 from mindie_ha.demo.stories import Story
 from mindie_ha.model.errors import MindieHaError
@@ -38,13 +39,16 @@ class Moves:
         self._stage = stage
         self._story = story
         self._clock = stage.clock
+        self._obstacles = Obstacles(stage, story=story)
         self._entries: dict[str, list[Object]] = {}  # node -> what stands in its annotation
         self._public: dict[str, tuple[Object, int]] = {}  # fault id -> fault as reported, messages sent
 
     async def take(self, step: steps.Step, where: str) -> None:
         """Do what the step says; waits are the play's own."""
-        if not (await self._broke(step, where) or await self._meddled(step, where)):
-            await self._mended(step, where)
+        for takes in (self._broke, self._meddled, self._obstacles.take):
+            if await takes(step, where):
+                return
+        await self._mended(step, where)
 
     # -- what breaks -----------------------------------------------------------------------------------
 

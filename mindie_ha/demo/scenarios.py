@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -34,6 +35,7 @@ class Cluster(Strict):
     model: Literal["a2", "a3"] = "a2"
     nodes: int = Field(10, ge=1, le=200)
     seed: int = 1
+    starts_at: datetime | None = None  # what the cluster's clock shows first; now if left out
     volcano_reschedules: bool = False  # Volcano's own rescheduler acts as well
 
 

@@ -50,7 +50,8 @@ class Stage:
 
     def __init__(self, scenario: Scenario, *, speed: float, log: Log, http_listen: str = ANY_PORT) -> None:
         self.scenario = scenario
-        self.clock = LoopClock(speed=speed)
+        starts_at = scenario.cluster.starts_at
+        self.clock = LoopClock(speed=speed, wall_origin_s=starts_at.timestamp() if starts_at else None)
         self._log = log
         self._http_listen = http_listen
         self._entropy = Entropy(scenario.cluster.seed)

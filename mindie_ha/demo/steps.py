@@ -113,6 +113,29 @@ class Exit(Strict):
     code: int = Field(1, ge=0, le=255)
 
 
+class Finalizer(Strict):
+    """Somebody puts a finalizer on a pod and never takes it off."""
+
+    pod: Name
+    name: str = Field("example.com/never", pattern=r"^[a-z0-9.-]+/[a-z0-9.-]+$")
+
+
+class CrashLoop(Strict):
+    """From now on new pods of this replica spec of an AscendJob crash after each start."""
+
+    workload: Name
+    replica: str = "Master"
+    code: int = Field(1, ge=0, le=255)
+
+
+class Pause(Strict):
+    """A person pauses a scope: `cluster`, `namespace/NS` or `service/NS/JOBID`."""
+
+    scope: str
+    reason: str = "work on the switches"
+    for_s: float | None = Field(None, gt=0)
+
+
 class EventCount(Strict):
     """Our Kubernetes Events of a reason, repetitions counted; `about` a kind of object, empty: any."""
 
@@ -152,6 +175,12 @@ class Step(Strict):
     node_returns: NodeWas | None = None
     annotate: Mark | None = None
     exit: Exit | None = None
+    finalizer: Finalizer | None = None
+    finalizer_gone: Name | None = None
+    crash_loop: CrashLoop | None = None
+    crash_loop_over: Name | None = None
+    pause: Pause | None = None
+    resume: str | None = None
     untaint: NodeWas | None = None
     repair: NodeWas | None = None
     heal: Literal["all"] | None = None
@@ -183,6 +212,9 @@ MODELS: dict[int | str, type[BaseModel]] = {
     "node_returns": NodeWas,
     "annotate": Mark,
     "exit": Exit,
+    "finalizer": Finalizer,
+    "crash_loop": CrashLoop,
+    "pause": Pause,
     "untaint": NodeWas,
     "repair": NodeWas,
     "wait_until": WaitUntil,
@@ -196,9 +228,11 @@ __all__ = [
     "MODELS",
     "BoardFault",
     "ChipFault",
+    "CrashLoop",
     "EventCount",
     "Exit",
     "FaultId",
+    "Finalizer",
     "Flap",
     "ManyNodes",
     "Mark",
@@ -206,6 +240,7 @@ __all__ = [
     "NodeDeleted",
     "NodeFault",
     "NodeWas",
+    "Pause",
     "PublicFault",
     "Step",
     "Strict",

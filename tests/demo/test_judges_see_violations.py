@@ -343,6 +343,22 @@ def test_a_recovery_that_came_too_early_is_seen() -> None:
     )
 
 
+def test_a_deletion_that_came_too_early_is_seen() -> None:
+    late = EXPECT.recoveries[0].model_copy(update={"deletes_after_s": 15.0})
+    said = complaints(a_good_run(), EXPECT.model_copy(update={"recoveries": (late,)}))
+
+    assert said["the expected recoveries took place, and no others"] == (
+        "mindie/p0: deleted 1.0 s after it, not 15 s",
+    )
+
+
+@pytest.mark.parametrize(("at_once", "kept"), [(1, True), (2, False)])
+def test_recoveries_at_the_same_time_are_counted(at_once: int, kept: bool) -> None:
+    said = complaints(a_good_run(), expecting(at_once=at_once))
+
+    assert (said == {}) is kept
+
+
 def test_a_peer_that_was_to_stay_and_went_is_named() -> None:
     only = expecting().recoveries[0].model_copy(update={"only": ("mindie/another",)})
     said = complaints(a_good_run(), EXPECT.model_copy(update={"recoveries": (only,)}))

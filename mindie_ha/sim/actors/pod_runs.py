@@ -26,6 +26,8 @@ from mindie_ha.sim.actors.documents import (
 from mindie_ha.sim.client import Object
 
 EXIT = "sim.mindie-ha.io/exit"
+CRASHES = "sim.mindie-ha.io/crashes"
+"""`{"code": 1, "after_s": 1}`: the container ends so long after each of its starts."""
 FIRST_RESTART_S = 0.5
 BACKOFF_S = 10.0
 MAX_BACKOFF_S = 300.0
@@ -70,6 +72,7 @@ class PodRun:
     has_program: bool = False
     program_ready: bool = False
     handled_exit: str = ""
+    started_s: float = 0.0
     started_wall_s: float = 0.0
     last_end: Object = field(default_factory=dict)
     """`terminated` state of the last exit; empty before the first."""
@@ -98,6 +101,15 @@ def injected_exit(pod: Object) -> tuple[str, int | None]:
     return raw, code if isinstance(code, int) and not isinstance(code, bool) and 0 <= code <= 255 else None
 
 
+def crashing(pod: Object) -> tuple[int, float] | None:
+    """The exit code with which every container start ends and after how long; None: they do not."""
+    document = load_json(annotations_of(pod).get(CRASHES, ""))
+    code, after_s = dig(document, "code"), dig(document, "after_s")
+    if not isinstance(code, int) or isinstance(code, bool) or not 0 <= code <= 255:
+        return None
+    return code, float(after_s) if isinstance(after_s, int | float) and after_s > 0 else 1.0
+
+
 def advance(run: PodRun, pod: Object, *, now_s: float, wall_s: float, mounted: bool) -> Act:
     """Move the pod on; the caller does what the result says and calls again."""
     run.wait_s = float("inf")
@@ -120,7 +132,7 @@ def advance(run: PodRun, pod: Object, *, now_s: float, wall_s: float, mounted: b
 
 def _start(run: PodRun, now_s: float, wall_s: float) -> Act:
     run.state, run.exit_code = State.RUNNING, None
-    run.started_wall_s = wall_s
+    run.started_s, run.started_wall_s = now_s, wall_s
     run.ready_at_s = now_s + run.ready_delay_s
     run.wait_s = run.ready_delay_s
     return Act.START
@@ -132,8 +144,12 @@ def _watch(run: PodRun, pod: Object, now_s: float, wall_s: float) -> Act:
         run.handled_exit, run.exit_code = raw, code
     elif code is None:
         run.handled_exit = raw
+    crash = crashing(pod)
+    if crash is not None and run.exit_code is None and now_s >= run.started_s + crash[1]:
+        run.exit_code = crash[0]
     if run.exit_code is None:
-        run.wait_s = run.ready_at_s - now_s if now_s < run.ready_at_s else float("inf")
+        ahead = [run.ready_at_s] + ([] if crash is None else [run.started_s + crash[1]])
+        run.wait_s = min((at_s - now_s for at_s in ahead if at_s > now_s), default=float("inf"))
         return Act.NONE
     run.last_code, run.program_ready = run.exit_code, False
     run.last_end = {

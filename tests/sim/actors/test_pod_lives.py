@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mindie_ha.sim.actors.pod_runs import EXIT, Act, PodRun, State, advance, status_of
+from mindie_ha.sim.actors.pod_runs import CRASHES, EXIT, Act, PodRun, State, advance, crashing, status_of
 from mindie_ha.sim.actors.pod_sandboxes import missing_volumes, read_volumes, resolve_env
 from mindie_ha.sim.actors.programs import PodSandbox, ProgramError
 from mindie_ha.sim.client import Object
@@ -116,6 +116,31 @@ def test_an_injected_exit_happens_once() -> None:
     assert step(run, pod, 10) is Act.START
     assert step(run, pod, 11) is Act.NONE
     assert (run.last_code, run.restarts) == (3, 1)
+
+
+def test_a_crash_loop_ends_every_start() -> None:
+    run, pod = running("Always", annotations={CRASHES: '{"code": 3, "after_s": 2}'})
+    ends, now = 0, 1.0
+    while run.restarts < 3:
+        act = step(run, pod, now)
+        ends += act is Act.STOP
+        assert act is not Act.NONE or run.wait_s > 0
+        now += 1.0
+    assert (run.last_code, ends) == (3, 3)
+    assert run.last_end["reason"] == "Error"
+
+
+@pytest.mark.parametrize(
+    ("raw", "crashes"),
+    [
+        ('{"code": 1}', (1, 1.0)),
+        ('{"code": 0, "after_s": -1}', (0, 1.0)),
+        ('{"code": "1"}', None),
+        ("[", None),
+    ],
+)
+def test_what_asks_for_a_crash_loop(raw: str, crashes: tuple[int, float] | None) -> None:
+    assert crashing(bound(annotations={CRASHES: raw})) == crashes
 
 
 @pytest.mark.parametrize(
