@@ -28,7 +28,9 @@ from mindie_ha.kit.tasks import OnEnd
 from mindie_ha.model.decisions import Notice
 from mindie_ha.model.errors import MindieHaError
 from mindie_ha.model.ids import node_key
+from mindie_ha.model.roles import Activity
 from mindie_ha.model.settings import Settings
+from mindie_ha.policy.activity import MS_ROLES
 from mindie_ha.web.api import Health, Sources, make_app
 from mindie_ha.web.reports import ScopeReport
 
@@ -48,7 +50,7 @@ class App:
         self._serve = edges.serve
         self._audit = AuditFile(audit_file) if audit_file is not None else None
         self.core = Core(settings, edges, metrics=self.metrics)
-        self.parts = parts = Parts(self.core, session=edges.session)
+        self.parts = parts = Parts(self.core, edges)
         self.desk = self.core.desk
         self.recorder, self.writer, self.engine = parts.recorder, parts.writer, parts.engine
         self.outlets, self.public, self.signals = parts.outlets, parts.public, parts.signals
@@ -78,6 +80,7 @@ class App:
                 self.parts.guard.watch(self.grpc_port, limits)
                 core.supervisor.start("connections", self.parts.guard.run)
             core.supervisor.start("events", self.parts.events.run)
+            core.supervisor.start("roles", self.parts.roles.run)
             core.supervisor.start("engine", self.engine.run, on_end=OnEnd.FAIL)
             self.engine.touch(core.store.scopes())
             self.engine.touch(node_key(name) for name in core.store.node_names())
@@ -90,6 +93,7 @@ class App:
             await core.supervisor.stop("engine")
             await self.outlets.stop()
             await core.supervisor.close()
+            await self.parts.roles.close()
             await runner.cleanup()
             if self._audit is not None:
                 self._audit.close()
@@ -127,6 +131,10 @@ class App:
         """Gauges that are read from the live parts when somebody scrapes."""
         self.metrics.subscribers.set_function(lambda: self.outlets.mailboxes.open_streams)
         self.metrics.leader.set_function(lambda: float(self.started.is_set()))
+        for role in sorted(MS_ROLES):
+            for what in Activity:
+                count_of = partial(self.core.store.roles.count, role, what)
+                self.metrics.ms_pods.labels(role, what).set_function(count_of)
         for kind in ("workload", "service", "node", "pauses"):
             gauge = self.metrics.ledgers_unreadable.labels(kind)
             gauge.set_function(partial(self.core.store.ledgers_unreadable, kind))

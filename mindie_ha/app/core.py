@@ -61,14 +61,19 @@ class Core:
         )
         self.desk = TableDesk(
             directory=self.store,
+            subscribers=self.store.roles,
             push_targets=settings.table.push_targets,
-            touch=lambda scope: self._touched(frozenset((scope,)), True),
             peers=self.peers,
+            touch=self.touch,
         )
         self.reporter = Reporter(
             store=self.store, tables=self.desk, planner=plan, settings=settings, clock=edges.clock
         )
         self.fleet = FleetReporter(store=self.store, settings=settings, clock=edges.clock)
+
+    def touch(self, scope: ScopeKey) -> None:
+        """Look at a service or job soon."""
+        self.queue.add(scope, urgent=True)
 
     def _touched(self, scopes: frozenset[ScopeKey], urgent: bool) -> None:
         for scope in scopes:

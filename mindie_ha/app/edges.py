@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from mindie_ha.channels.http_push import open_session
+from mindie_ha.channels.ms_endpoints import Endpoints
 from mindie_ha.cluster.transports import Transport
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.entropy import Entropy
@@ -26,5 +27,6 @@ class Edges:
     entropy: Entropy
     log: Log
     session: Callable[[], aiohttp.ClientSession] = open_session
+    endpoints: Endpoints | None = None  # of MS pods; None: by HTTP, where `serve` allows sockets
     serve: bool = True  # False: no listening sockets, for simulations on virtual time
     filled: Callable[[], None] = lambda: None  # called once the caches are filled

@@ -6,11 +6,9 @@ for commands that ask for one thing and go.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import aiohttp
-
 from mindie_ha.app.core import Core
+from mindie_ha.app.edges import Edges
+from mindie_ha.channels import ms_endpoints
 from mindie_ha.channels.connection_guard import ConnectionGuard
 from mindie_ha.cluster.events import Events
 from mindie_ha.cluster.ledgers import Ledgers
@@ -26,6 +24,7 @@ from mindie_ha.engine.public_tables import load_public_codes
 from mindie_ha.engine.rearm_desk import RearmDesk
 from mindie_ha.engine.reconciling import Reconciler
 from mindie_ha.engine.records import Recorder
+from mindie_ha.engine.role_desk import RoleDesk
 from mindie_ha.engine.signal_desk import SignalDesk
 from mindie_ha.engine.workers import Engine
 from mindie_ha.policy.isolations import plan_node
@@ -42,7 +41,7 @@ class LeadsAlone:
 class Parts:
     """What acts; see the module."""
 
-    def __init__(self, core: Core, *, session: Callable[[], aiohttp.ClientSession]) -> None:
+    def __init__(self, core: Core, edges: Edges) -> None:
         self._core = core
         settings, store, clock = core.settings, core.store, core.clock
         self.recorder = Recorder()
@@ -57,8 +56,9 @@ class Parts:
         )
         self.public = self._public(ledgers)
         self.signals = SignalDesk(store=store, resolver=core.desk, settings=settings, clock=clock)
-        self.outlets = self._outlets(session)
         self.guard = ConnectionGuard(clock=clock, on_cut=self._cut, exempt=core.proxies.__contains__)
+        self.outlets = self._outlets(edges)
+        self.roles = self._roles(edges)
         self.engine = self._engine(ledgers)
 
     def _cut(self, port: int, ip: str, number: int) -> None:
@@ -87,7 +87,7 @@ class Parts:
             planner=plan,
             node_planner=plan_node,
             public=self.public,
-            on_look=self.signals.looked,
+            on_look=(self.signals.looked, self.roles.looked),
             settings=self._core.settings,
             clock=core.clock,
             log=core.log,
@@ -100,7 +100,7 @@ class Parts:
             metrics=self._core.metrics,
         )
 
-    def _outlets(self, session: Callable[[], aiohttp.ClientSession]) -> Outlets:
+    def _outlets(self, edges: Edges) -> Outlets:
         core = self._core
         return Outlets(
             settings=core.settings,
@@ -108,11 +108,25 @@ class Parts:
             signals=self.signals,
             reports=self.public,
             writer=self.writer,
-            session=session,
+            session=edges.session,
             clock=core.clock,
             entropy=core.entropy.child("outlets"),
             supervisor=core.supervisor,
             log=core.log,
+            metrics=core.metrics,
+        )
+
+    def _roles(self, edges: Edges) -> RoleDesk:
+        core, endpoints = self._core, edges.endpoints
+        if endpoints is None and edges.serve and core.settings.roles.ask:
+            endpoints = ms_endpoints.HttpEndpoints(core.settings.roles, session=ms_endpoints.open_session)
+        return RoleDesk(
+            memory=core.store.roles,
+            endpoints=endpoints,
+            touch=core.touch,
+            settings=core.settings.roles,
+            clock=core.clock,
+            entropy=core.entropy.child("roles"),
             metrics=core.metrics,
         )
 

@@ -112,6 +112,7 @@ def remarks(service: dict[str, Any]) -> Iterator[str]:
         for fault in workload["faults"]:
             mark = "fault" if fault["acts"] else "noted"
             yield f"{mark}: {name}: {fault_words(fault)}"
+        yield from role_lines(workload)
         recovery = workload["recovery"]
         if recovery:
             yield f"{name}: {recovery['summary']}"
@@ -125,6 +126,14 @@ def remarks(service: dict[str, Any]) -> Iterator[str]:
         for notice in workload["notices"]:
             yield f"{name}: {notice.removeprefix(own)}"
     yield from table_remarks(service["table"])
+
+
+def role_lines(workload: dict[str, Any]) -> Iterator[str]:
+    """Who of an MS workload is active, and how that is known; one line a pod."""
+    for pod in workload["pods"]:
+        if pod["ms_state"] and not pod["terminating"]:
+            since = f" for {age(pod['ms_since_s'])}" if pod["ms_since_s"] else ""
+            yield f"{pod['ms_state']}: {pod['name']}{since}: {pod['ms_reason']}"
 
 
 def fault_words(fault: dict[str, Any]) -> str:

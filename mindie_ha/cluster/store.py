@@ -18,6 +18,7 @@ from mindie_ha.cluster.indexes import Versions
 from mindie_ha.cluster.problems import Problem, Problems
 from mindie_ha.cluster.public_reports import PublicReport
 from mindie_ha.cluster.recurring_cards import RecurringCards
+from mindie_ha.cluster.roles import RoleMemory
 from mindie_ha.cluster.slim import (
     MODELS,
     SlimConfigMap,
@@ -39,7 +40,7 @@ from mindie_ha.intake.public_faults import faults_on
 from mindie_ha.kit.clock import Clock
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.faults import Fault
-from mindie_ha.model.ids import ObjectKey, ScopeKey, node_key
+from mindie_ha.model.ids import ObjectKey, PodUID, ScopeKey, node_key
 from mindie_ha.model.ledgers import NodeLedger, ServiceLedger, WorkloadLedger
 from mindie_ha.model.nodes import Node
 from mindie_ha.model.pauses import Pauses
@@ -74,6 +75,7 @@ class Store:
         self._versions: Versions[tuple[str, ObjectKey]] = Versions()
         self._facts = Facts(clock=clock, fleet=self._fleet)
         self._recurring = RecurringCards(facts=self._facts, reports=self._maps.reports)
+        self.roles = RoleMemory(clock=clock, patience_s=settings.roles.failover_s)
         self.refusals = Problems()
         self._answered: dict[tuple[str, ObjectKey], SlimObject] = {}  # known from our own writes alone
 
@@ -145,6 +147,7 @@ class Store:
             return frozenset()
         match item:
             case SlimPod():
+                self.roles.forget(PodUID(item.metadata.uid))
                 touched = self._facts.drop_pod(item.key)
             case SlimNode():
                 touched = self._facts.drop_node(item.metadata.name)
@@ -186,6 +189,7 @@ class Store:
         )
         if not workloads and not orphans and (table is None or not table.ledger.generation):
             self._maps.tables.pop(documents.service_ledger_key(scope.namespace, scope.name), None)
+            self.roles.forget_scope(scope)
             return None
         views: list[WorkloadView] = []
         nodes: dict[str, NodeView] = {}
@@ -204,6 +208,7 @@ class Store:
             orphan_rings=orphans,
             pauses=self._maps.pauses(),
             turns=self._facts.acted_on(self._maps.turns.values(), self._settings),
+            streams=self.roles.streams(scope),
             wake_at_s=min(wakes, default=None),
         )
 
@@ -385,6 +390,7 @@ class Store:
             rings=rings,
             faults=collected.faults,
             remarks=collected.remarks,
+            roles=self.roles.roles_of(workload, pods, nodes=self._facts.nodes, ledger=ledger),
             retry_times=retries.times if retries is not None else None,
             retry_times_ours=retries is None or retries.ours,
         )

@@ -1,4 +1,5 @@
-"""The in-memory link: our transport on one side, the embedded API server's `Exchange` on the other.
+"""The in-memory links: our transport on one side, the embedded API server's `Exchange` on the other; and the
+endpoints of MS pods, answered by their programs.
 
 No socket, no thread, no wall-clock time: with it the product and the embedded cluster run in one process and
 under virtual time. A stream that ends by `ConnectionError` is a cut connection, as on a real network.
@@ -10,11 +11,16 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 
+import orjson
+
+from mindie_ha.channels.ms_endpoints import Answer, Unanswered
 from mindie_ha.cluster.transports import Reply, check
 from mindie_ha.model.errors import Unreachable
+from mindie_ha.sim.ms.programs import MsPrograms
 from mindie_ha.sim.requests import ApiRequest, Exchange
 
 CONNECT_TIMEOUT_S = 10.0
+KEPT_QUESTIONS = 10_000
 
 
 class ExchangeTransport:
@@ -104,4 +110,25 @@ def _lower(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-__all__ = ["ExchangeTransport"]
+class AnsweringPods:
+    """`channels.ms_endpoints.Endpoints` from memory: the simulated MS pods answer without a socket."""
+
+    def __init__(self) -> None:
+        self.programs: MsPrograms | None = None
+        self.asked: list[tuple[str, int, str]] = []  # the newest questions
+
+    async def get(self, ip: str, port: int, path: str) -> Answer:
+        """One question. Raises Unanswered where nobody listens."""
+        self.asked.append((ip, port, path))
+        del self.asked[:-KEPT_QUESTIONS]
+        reply = self.programs.reply(ip, port, path) if self.programs is not None else None
+        if reply is None:
+            raise Unanswered("no connection: nobody listens")
+        status, body = reply
+        return Answer(status, b"" if body is None else orjson.dumps(body))
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+__all__ = ["AnsweringPods", "ExchangeTransport"]

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from mindie_ha.app import App, Edges
 from mindie_ha.demo.journal import Journal
-from mindie_ha.demo.links import ExchangeTransport
+from mindie_ha.demo.links import AnsweringPods, ExchangeTransport
 from mindie_ha.demo.observations import OUR_AGENT
 from mindie_ha.demo.scenarios import Object, Scenario
 from mindie_ha.kit.clock import LoopClock
@@ -57,6 +57,7 @@ class Stage:
         self._entropy = Entropy(scenario.cluster.seed)
         self.server = ApiServer(clock=self.clock, entropy=self._entropy.child("server"))
         self.api = ApiClient(self.server)
+        self._endpoints = AnsweringPods()
         self.push = PushReceiver(clock=self.clock)
         self.supervisor = Supervisor(
             clock=self.clock, entropy=self._entropy.child("tasks"), log=log, metrics=Metrics()
@@ -75,6 +76,7 @@ class Stage:
         programs = program_factory(
             MsSettings(cluster_port=self.app.grpc_port, serve_http=False), clock=self.clock
         )
+        self._endpoints.programs = programs
         self.world = World(
             api=self.api,
             clock=self.clock,
@@ -133,6 +135,7 @@ class Stage:
             clock=self.clock,
             entropy=self._entropy.child("controller"),
             log=self._log,
+            endpoints=self._endpoints,
         )
         return App(self._settings(), edges)
 

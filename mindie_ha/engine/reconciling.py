@@ -81,7 +81,7 @@ class Reconciler:
         planner: Planner,
         node_planner: NodePlanner,
         public: PublicReports,
-        on_look: LookListener,
+        on_look: tuple[LookListener, ...],
         settings: Settings,
         clock: Clock,
         log: Log,
@@ -103,7 +103,7 @@ class Reconciler:
     async def reconcile(self, scope: ScopeKey) -> Look:
         """Look once. Raises nothing that the world can cause; a bug is contained by the caller."""
         if scope.kind is ScopeKind.NODE:
-            self._on_look(scope, None)
+            self._tell_looked(scope, None)
             return await self._node(scope)
         if scope.kind is ScopeKind.PUBLIC:
             return await self._public.reconcile(scope)
@@ -111,7 +111,7 @@ class Reconciler:
         view = self._store.view(
             scope, now_s=self._clock.wall(), subscribers=subscribers, handed_to_all=handed
         )
-        self._on_look(scope, view)
+        self._tell_looked(scope, view)
         if view is None:
             self._recorder.forget(scope)
             self._imagined.forget(scope)
@@ -132,6 +132,10 @@ class Reconciler:
             failed=any(look.failed for look in looks),
             wake_at_s=_earliest(plan.wake_at_s, view.wake_at_s),
         )
+
+    def _tell_looked(self, scope: ScopeKey, view: ScopeView | None) -> None:
+        for listener in self._on_look:
+            listener(scope, view)
 
     async def _workload(self, scope: ScopeKey, view: WorkloadView, decision: Decision) -> Look:
         changed = decision.ledger != view.ledger

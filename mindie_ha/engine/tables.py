@@ -75,12 +75,31 @@ Touch = Callable[[ScopeKey], None]
 ReceiptListener = Callable[[DeliveryReceipt], None]
 
 
+class Subscribers(Protocol):
+    """Who wants to know from where table streams come."""
+
+    def joined(self, scope: ScopeKey, ip: str) -> None:
+        """A stream was opened."""
+        ...
+
+    def left(self, scope: ScopeKey, ip: str) -> None:
+        """A stream ended."""
+        ...
+
+
 class TableDesk:
     """Knows the current table of every service and who listens."""
 
     def __init__(
-        self, *, directory: Directory, push_targets: tuple[str, ...], touch: Touch, peers: Peers
+        self,
+        *,
+        directory: Directory,
+        subscribers: Subscribers,
+        push_targets: tuple[str, ...],
+        touch: Touch,
+        peers: Peers,
     ) -> None:
+        self._subscribers = subscribers
         self._directory = directory
         self._peers = peers
         self._push_targets = push_targets
@@ -174,13 +193,23 @@ class TableDesk:
 
     def subscriber_joined(self, service: ServiceRef, *, role: str, peer: str, kind: SubscriberKind) -> None:
         """A stream was opened: a recovery that announces may count it."""
-        del role, peer, kind
-        self._touch(service_key(service.namespace, service.job_id))
+        del role
+        scope = service_key(service.namespace, service.job_id)
+        if kind == "ranktable":
+            self._subscribers.joined(scope, _ip(peer))
+        self._touch(scope)
 
     def subscriber_left(self, service: ServiceRef, *, role: str, peer: str, kind: SubscriberKind) -> None:
         """A stream ended: nobody waits for it any more."""
-        del role, peer, kind
-        self._touch(service_key(service.namespace, service.job_id))
+        del role
+        scope = service_key(service.namespace, service.job_id)
+        if kind == "ranktable":
+            self._subscribers.left(scope, _ip(peer))
+        self._touch(scope)
+
+
+def _ip(peer: str) -> str:
+    return peer.rpartition(":")[0].strip("[]")
 
 
 def _ref(scope: ScopeKey) -> ServiceRef:

@@ -78,6 +78,10 @@ class Metrics:
             "connections_cut_total", "Connections above the bounds of an address", ["server"]
         )
         self.tls_renewals = made.counter("tls_renewals_total", "Renewed certificate files", ["result"])
+        self.role_questions = made.counter(
+            "role_questions_total", "MS pods asked who is active, by answer", ["role", "answer"]
+        )
+        self.ms_pods = made.gauge("ms_pods", "MS pods by what they are", ["role", "activity"])
         self.subscribers = made.gauge("subscribers", "Open rank table streams")
         self.leader = made.gauge("leader", "1 while this process leads")
 

@@ -71,6 +71,7 @@ class WorkloadLedger(Frozen):
     rearmed: Rearm | None = None  # the newest
     adopted_podgroup_uid: str = ""
     adopted_at_s: float = 0.0  # when the adoption was last ordered
+    subscribed_uid: PodUID = PodUID("")  # Controller: the pod that was last seen to hold a table stream
     retry_times_written: bool = False  # our entry in remain-retry-times stands
     retry_times_written_at_s: float = 0.0  # when it was last ordered
 

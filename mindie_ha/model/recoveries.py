@@ -161,6 +161,7 @@ class Recovery(Frozen):
     condition: str = ""  # for example WaitingForCapacity
     condition_message: str = ""
     quiet_since_s: float | None = None  # settle: since when every check passes without a break
+    no_active_since_s: float | None = None  # settle: since when certainly no pod of an MS role is active
     verified: bool = False  # settle: something better than Running confirmed it
 
 

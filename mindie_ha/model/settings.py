@@ -167,6 +167,56 @@ class MaintenanceSettings(Section):
     )
 
 
+class Flavor(StrEnum):
+    """Which MS pods run in the cluster: their endpoints differ."""
+
+    MOTOR = "motor"
+    PYMOTOR = "pymotor"
+
+
+class MsLadder(StrEnum):
+    """The first rung of a Controller or Coordinator with two pods and without the label pod-rescheduling."""
+
+    JOB = "job"
+    POD = "pod"
+
+
+class RoleSettings(Section):
+    """Who of Controller and Coordinator is active, and what follows from it (docs/recovery.md)."""
+
+    ask: bool = Field(True, description="ask MS pods by HTTP; off: only streams and Ready conditions count")
+    flavor: Flavor = Field(
+        Flavor.MOTOR, description="the endpoints to ask: `motor` (MindIE-Motor) or `pymotor`"
+    )
+    failover_s: float = Field(
+        45.0, gt=0, description="pod rung: certainly nobody active for so long is answered by the job rung"
+    )
+    ms_default_ladder: MsLadder = Field(
+        MsLadder.JOB, description="`pod`: two MS pods count as active and standby without the label, too"
+    )
+    status_port: int = Field(1029, ge=1, le=65535, description="of Coordinators (motor): readiness, health")
+    management_port: int = Field(
+        1026,
+        ge=1,
+        le=65535,
+        description="of Coordinators (motor: recvs_info), Controllers, and all of PyMotor",
+    )
+    timeout_s: float = Field(1.5, gt=0, lt=2, description="a pod has to answer a question within (real time)")
+    quick_s: float = Field(2.0, ge=0.5, description="between questions while something is uncertain")
+    slow_s: float = Field(30.0, ge=1, description="between questions otherwise; doubles up to this")
+    parallel: int = Field(8, ge=1, le=64, description="pods asked at the same time, of the whole cluster")
+    tls: bool = Field(False, description="MS pods speak TLS on these ports, as they ship")
+    tls_verify: bool = Field(True, description="off: any certificate is taken")
+    tls_ca: str = Field(
+        "", description="PEM file that their certificates must be signed by; empty: the system's"
+    )
+    tls_server_name: str = Field(
+        "", description="the name in their certificates; empty: the name is not looked at"
+    )
+    tls_cert: str = Field("", description="PEM file that we show; with tls_key")
+    tls_key: str = Field("", description="PEM file")
+
+
 class OwnershipSettings(Section):
     """Who acts."""
 
@@ -271,6 +321,7 @@ class Settings(Section):
     brakes: BrakeSettings = BrakeSettings()
     maintenance: MaintenanceSettings = MaintenanceSettings()
     ownership: OwnershipSettings = OwnershipSettings()
+    roles: RoleSettings = RoleSettings()
     table: TableSettings = TableSettings()
     grpc: GrpcSettings = GrpcSettings()
     http: HttpSettings = HttpSettings()
@@ -287,6 +338,10 @@ class Settings(Section):
                 "faults.chip_isolation must not be public-fault where faults.source is clusterd: "
                 "our own mark would come back as a fault"
             )
+        if self.roles.quick_s > self.roles.slow_s:
+            raise ValueError("roles.quick_s must not be above roles.slow_s")
+        if bool(self.roles.tls_cert) != bool(self.roles.tls_key):
+            raise ValueError("roles.tls_cert and roles.tls_key go together")
         if self.phases.settle_s > self.phases.startup_s:
             raise ValueError("phases.settle_s must not be above phases.startup_s")
         if self.cluster.inactivity_s > self.cluster.watch_timeout_s:

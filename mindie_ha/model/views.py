@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 from mindie_ha.model.decisions import Notice
 from mindie_ha.model.faults import Fault
-from mindie_ha.model.ids import ScopeKey
+from mindie_ha.model.ids import PodUID, ScopeKey
 from mindie_ha.model.ledgers import NodeLedger, Recurrence, ServiceLedger, WorkloadLedger
 from mindie_ha.model.nodes import DeviceReport, ListedDevices, Node
 from mindie_ha.model.pauses import Pauses
 from mindie_ha.model.pods import Pod
+from mindie_ha.model.roles import PodRole, Streams
 from mindie_ha.model.workloads import PodGroup, RingsConfig, Workload
 
 
@@ -48,6 +49,7 @@ class WorkloadView:
     faults: tuple[Fault, ...] = ()  # that hit this workload's pods or the nodes and cards under them
     remarks: tuple[Notice, ...] = ()  # what is told of it beside its faults
     retry_times: int | None = None  # remain-retry-times[...].Times; None: no entry
+    roles: Mapping[PodUID, PodRole] = field(default_factory=dict)  # MS: who is active
     retry_times_ours: bool = True  # False: the entry that stands was written by somebody else
 
 
@@ -99,4 +101,5 @@ class ScopeView:
     orphan_rings: tuple[RingsConfig, ...] = ()  # rings-config of this jobID whose AscendJob is gone
     pauses: Pauses = field(default_factory=Pauses)
     turns: tuple[Turn, ...] = ()  # of the whole cluster; empty where nothing is limited
+    streams: Streams = field(default_factory=Streams)  # who subscribes to the table
     wake_at_s: float | None = None  # wall time at which a fault that is only recorded now will act

@@ -14,8 +14,9 @@ from types import MappingProxyType
 
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.workloads import Role, Workload
+from mindie_ha.policy.activity import MS_ROLES
 from mindie_ha.policy.rungs.job import JobRung
-from mindie_ha.policy.rungs.pod import MS_ROLES, PodRung, asked_for
+from mindie_ha.policy.rungs.pod import PodRung, asked_for
 from mindie_ha.policy.rungs.steps import Rung
 
 RUNGS: Mapping[str, Rung] = MappingProxyType({rung.name: rung for rung in (PodRung(), JobRung())})
@@ -32,7 +33,7 @@ class LadderRow:
 
 LADDERS: tuple[LadderRow, ...] = (
     LadderRow(frozenset({Role.SERVER}), ("job",)),
-    LadderRow(MS_ROLES, ("pod", "job"), when=lambda workload, _: asked_for(workload)),
+    LadderRow(MS_ROLES, ("pod", "job"), when=lambda workload, settings: asked_for(workload, settings.roles)),
     LadderRow(MS_ROLES, ("job",)),
     LadderRow(frozenset({Role.TRAINING}), ("job",)),
 )

@@ -17,7 +17,9 @@ from mindie_ha.model.pods import PodPhase
 from mindie_ha.model.recoveries import Outcome, Phase
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import ScopeView, WorkloadView
+from mindie_ha.model.workloads import Role
 from mindie_ha.policy import (
+    activity,
     brakes,
     budgets,
     endings,
@@ -90,6 +92,8 @@ def decide(look: Look) -> Decision:
     switch = pod_rescheduling_remark(look.workload)
     if switch is not None:
         decision = replace(decision, notices=(*decision.notices, switch))
+    if (nobody := _nobody_active(look)) is not None:
+        decision = replace(decision, notices=(*decision.notices, nobody))
     if look.view.remarks:
         decision = replace(decision, notices=(*decision.notices, *look.view.remarks))
     if look.view.ledger_error or look.workload.deleting or not look.claim.acts:
@@ -189,6 +193,16 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+def _nobody_active(look: Look) -> Notice | None:
+    """Told, not acted upon: an election that fails is not mended by a restart (decision 009)."""
+    since_s = activity.nobody_since_s(look.alive, look.view.roles)
+    patience_s = look.settings.roles.failover_s
+    if since_s is None or look.now_s < since_s + patience_s or look.view.ledger.recovery is not None:
+        return None
+    message = f"{look.workload.key}: nobody is active, every pod says it is a standby"
+    return Notice("NoActive", message, warning=True, key=f"no-active:{look.workload.uid}")
+
+
 # --- bookkeeping -------------------------------------------------------------------------------------------
 
 
@@ -197,6 +211,7 @@ def _keep_books(look: Look, decision: Decision) -> Decision:
     ledger, adoption, adopt_again_s = _adopt(look, decision.ledger)
     ledger = _count_members(look, ledger)
     ledger, granted, grant_at_s = (ledger, None, None) if ledger.parked else retries.grant(look, ledger)
+    ledger = _remember_subscriber(look, ledger)
     ledger, word = rearming.told(ledger, key=look.workload.key)
     extra: tuple[Action, ...] = tuple(action for action in (adoption, granted) if action is not None)
     times = [time for time in (decision.wake_at_s, adopt_again_s, grant_at_s) if time is not None]
@@ -228,6 +243,14 @@ def _count_members(look: Look, ledger: WorkloadLedger) -> WorkloadLedger:
         return ledger
     members = records.members_of(look.alive)
     return ledger if ledger.members == members else records.changed(ledger, members=members)
+
+
+def _remember_subscriber(look: Look, ledger: WorkloadLedger) -> WorkloadLedger:
+    """The Controller's pod that holds the rank table stream: one that once did is expected to come back."""
+    holders = [uid for uid, role in look.view.roles.items() if role.subscribed]
+    if look.workload.role is not Role.CONTROLLER or not holders or ledger.subscribed_uid in holders:
+        return ledger
+    return records.changed(ledger, subscribed_uid=holders[0])
 
 
 def _crowds(view: ScopeView, settings: Settings) -> tuple[Crowd, ...]:

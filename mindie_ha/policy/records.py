@@ -132,6 +132,7 @@ def entered(
         condition="",
         condition_message="",
         quiet_since_s=None,
+        no_active_since_s=None,
     )
 
 

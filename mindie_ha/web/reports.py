@@ -21,6 +21,7 @@ from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pauses import Pause
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Outcome
+from mindie_ha.model.roles import PodRole
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import ScopeView, TableView, WorkloadView
 from mindie_ha.policy import holds
@@ -47,6 +48,9 @@ class PodReport(Report):
     ip: str
     devices: tuple[str, ...]
     restarts: int
+    ms_state: str = ""  # active, standby or unknown; empty for pods that are not MS
+    ms_reason: str = ""
+    ms_since_s: float | None = None
 
 
 class FaultReport(Report):
@@ -293,7 +297,7 @@ def _workload(view: WorkloadView, decision: Decision | None) -> WorkloadReport:
         state=_state(view, decision),
         sentence=decision.sentence if decision is not None else "",
         replicas=workload.replicas,
-        pods=tuple(_pod(pod) for pod in view.pods),
+        pods=tuple(_pod(pod, view.roles.get(pod.uid)) for pod in view.pods),
         recovery=_recovery(ledger),
         faults=tuple(_fault(fault) for fault in view.faults),
         recoveries_closed=ledger.recoveries_closed,
@@ -302,7 +306,7 @@ def _workload(view: WorkloadView, decision: Decision | None) -> WorkloadReport:
     )
 
 
-def _pod(pod: Pod) -> PodReport:
+def _pod(pod: Pod, role: PodRole | None) -> PodReport:
     return PodReport(
         name=pod.key.name,
         uid=pod.uid,
@@ -313,6 +317,9 @@ def _pod(pod: Pod) -> PodReport:
         ip=pod.ip,
         devices=pod.devices,
         restarts=pod.restarts,
+        ms_state=role.activity if role is not None else "",
+        ms_reason=role.reason if role is not None else "",
+        ms_since_s=role.since_s if role is not None else None,
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from mindie_ha.model.nodes import Node, Taint
 from mindie_ha.model.pods import Pod, PodPhase
 from mindie_ha.model.recoveries import ClosedRecovery, Outcome, Phase
-from mindie_ha.model.settings import Settings
+from mindie_ha.model.settings import MsLadder, RoleSettings, Settings
 from mindie_ha.model.workloads import Role
 from tests.policy.pairs import pair
 from tests.policy.worlds import World
@@ -93,6 +93,18 @@ def test_values_that_only_look_like_the_switch_are_told(label: str | None, told:
     world = pair(label=label)
     world.look()
     assert any(notice.reason == "UnknownPodRescheduling" for notice in world.notices) is told
+
+
+@pytest.mark.parametrize(
+    ("label", "rungs"), [(None, ("pod",)), ("off", ("job",)), ("true", ("job",)), ("on", ("pod",))]
+)
+def test_by_setting_two_replicas_without_the_label_count_as_active_and_standby(
+    label: str | None, rungs: tuple[str, ...]
+) -> None:
+    world = pair(label=label, settings=Settings(roles=RoleSettings(ms_default_ladder=MsLadder.POD)))
+    world.lose_node(world.pods_of("ms-controller")[0].node)
+    world.settle(until=lambda: world.closed("ms-controller"))
+    assert last(world, "ms-controller").rungs == rungs
 
 
 def test_one_replica_has_no_pod_rung() -> None:

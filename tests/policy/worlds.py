@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from mindie_ha.intake.collect import collect
 from mindie_ha.model.decisions import (
@@ -31,42 +31,20 @@ from mindie_ha.model.pauses import Pauses
 from mindie_ha.model.pods import Pod, PodPhase
 from mindie_ha.model.ranktables import PdRole
 from mindie_ha.model.recoveries import Phase
+from mindie_ha.model.roles import Activity, PodRole, Streams
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import FleetView, NodeView, ScopeView, TableView, WorkloadView
 from mindie_ha.model.workloads import PodGroup, RingsConfig, Role, Workload
 from mindie_ha.policy import isolating
 from mindie_ha.policy.isolations import plan_node
 from mindie_ha.policy.planner import plan
+from tests.policy.inhabitants import Job, Machine
 from tests.policy.instance_tables import hccl
 
 NAMESPACE = "mindie"
 JOB_ID = "svc"
 CARDS = 8
 START_S = 1_000_000.0
-
-
-@dataclass
-class Machine:
-    """A node and what is known about it."""
-
-    node: Node
-    bad: set[str] = field(default_factory=set)
-    faults: list[Fault] = field(default_factory=list)  # told in full
-    listed: set[str] | None = field(default_factory=set)
-    ledger: NodeLedger | None = None
-
-
-@dataclass
-class Job:
-    """A workload, its memory and its table."""
-
-    workload: Workload
-    cards: int
-    ledger: WorkloadLedger
-    podgroup: PodGroup
-    rings: RingsConfig | None = None
-    retry_times: int | None = None
-    created: int = 0
 
 
 class World:
@@ -92,6 +70,9 @@ class World:
         self.pauses = Pauses()
         self.subscribers = 1
         self.probes = True
+        self.activity: dict[str, Activity] = {}  # pod name -> what it says of itself
+        self.healthy: bool | None = True  # what MS pods say of their health
+        self.streams = Streams()
         self.generations: list[ServiceLedger] = []
         self.deleted: list[DeletePod] = []
         self.decisions: list[Decision] = []
@@ -215,6 +196,7 @@ class World:
                     faults=collected.faults,
                     remarks=collected.remarks,
                     retry_times=job.retry_times,
+                    roles=self._roles(pods),
                 )
             )
         return ScopeView(
@@ -224,7 +206,15 @@ class World:
             fleet=replace(self.fleet, open=sum(one.node.open for one in self.machines.values())),
             table=TableView(ledger=self.table, subscribers=self.subscribers),
             pauses=self.pauses,
+            streams=self.streams,
         )
+
+    def _roles(self, pods: tuple[Pod, ...]) -> dict[PodUID, PodRole]:
+        """What the MS pods among `pods` are, where the test says so."""
+        named = [pod for pod in pods if pod.key.name in self.activity]
+        return {
+            pod.uid: PodRole(self.activity[pod.key.name], "as told", START_S, self.healthy) for pod in named
+        }
 
     def look(self, *, cut: bool = False) -> Plan:
         """Plan once, write, and act; `cut`: we die between writing and acting."""

@@ -15,15 +15,16 @@ from dataclasses import dataclass
 from mindie_ha.model.decisions import Notice
 from mindie_ha.model.pods import Pod, PodPhase
 from mindie_ha.model.recoveries import Phase, Recovery
-from mindie_ha.model.workloads import Role, Workload
+from mindie_ha.model.settings import MsLadder, RoleSettings
+from mindie_ha.model.workloads import Workload
 from mindie_ha.policy import label_values
+from mindie_ha.policy.activity import MS_ROLES
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.rungs import phases
 from mindie_ha.policy.rungs.steps import Scope, StepResult
 
 LABEL_POD_RESCHEDULING = label_values.POD_RESCHEDULING
 ON = "on"
-MS_ROLES = frozenset({Role.CONTROLLER, Role.COORDINATOR})
 _CHOOSING = (Phase.ISOLATE, Phase.BACKOFF)
 
 
@@ -66,9 +67,11 @@ def spared(look: Look, scope: Scope) -> tuple[Pod, ...]:
     )
 
 
-def asked_for(workload: Workload) -> bool:
-    """Whether the label asks for this rung, and there is a peer to keep."""
-    return workload.labels.get(LABEL_POD_RESCHEDULING) == ON and workload.replicas > 1
+def asked_for(workload: Workload, settings: RoleSettings) -> bool:
+    """Whether label, or without one the setting, ask for this rung, and there is a peer to keep."""
+    value = workload.labels.get(LABEL_POD_RESCHEDULING)
+    by_default = value is None and settings.ms_default_ladder is MsLadder.POD
+    return (value == ON or by_default) and workload.replicas > 1
 
 
 def remark(workload: Workload) -> Notice | None:

@@ -15,8 +15,8 @@ from mindie_ha.policy.instances import InstanceState, has_table, judge_instance
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.obligations import blocking
 from mindie_ha.policy.records import replacements_of, target_uids
+from mindie_ha.policy.rungs.confirming import confirm
 from mindie_ha.policy.rungs.steps import Progress, Scope
-from mindie_ha.policy.wellness import goal, unwell
 from mindie_ha.ranktable.waits import why_initializing
 
 WAITING_FOR_CAPACITY = "WaitingForCapacity"
@@ -113,12 +113,10 @@ def announce(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa:
 def settle(look: Look, recovery: Recovery, scope: Scope) -> Progress:
     """Wait until the replacements have been well for long enough, and no mark of ours is still needed."""
     pods = replacements(look, recovery, scope)
-    verified = look.workload.role is Role.TRAINING or all(pod.has_readiness_probe for pod in pods)
-    mine = {pod.uid for pod in pods}  # peers outside count only in that one of them may be the active one
-    waited_for = [pod for pod in unwell(look.workload.role, look.alive) if pod.uid in mine]
-    if waited_for:
-        sentence = f"{waited_for[0].key.name} is not {goal(waited_for[0])} yet"
-        return Progress(sentence=sentence, changes={"quiet_since_s": None})
+    word = confirm(look, recovery, pods)
+    if word.waits is not None:
+        return word.waits
+    verified = not word.doubt
     phases = look.settings.phases
     window_s = phases.settle_s if verified else max(phases.settle_s, phases.unverified_after_s)
     since_s = look.now_s if recovery.quiet_since_s is None else recovery.quiet_since_s
@@ -126,12 +124,13 @@ def settle(look: Look, recovery: Recovery, scope: Scope) -> Progress:
     since_s = max([since_s, *(time_s for time_s in restarts if time_s <= look.now_s)])
     changes: dict[str, object] = {
         "quiet_since_s": since_s,
+        "no_active_since_s": None,
         "verified": verified,
         "replacements": replacements_of(pods),
     }
     if look.now_s < since_s + window_s:
         sentence = f"{len(pods)} pods are well, watching them for {window_s:g} s"
-        sentence += "" if verified else ", as they have no readinessProbe"
+        sentence += f"; {word.doubt}" if word.doubt else ""
         return Progress(sentence=sentence, changes=changes, patient=True, wake_at_s=since_s + window_s)
     open_marks = blocking(look, recovery)
     if open_marks:

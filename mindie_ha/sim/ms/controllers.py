@@ -94,7 +94,7 @@ class MsController:
         try:
             self.table = await boots.boot(self.sandbox, clock=self._clock, poll_s=self._settings.boot_poll_s)
             self.booted = True
-            async with controller_site(self.sandbox.ip, enabled=self._settings.serve_http):
+            async with controller_site(self.sandbox.ip, settings=self._settings):
                 self.sandbox.set_ready(True)
                 while not election.acquire(self.sandbox.uid):
                     await self._clock.sleep(self._settings.leader_poll_s)

@@ -63,7 +63,7 @@ class MsCoordinator:
             await boots.boot(self.sandbox, clock=self._clock, poll_s=self._settings.boot_poll_s)
             self.booted = True
             self._service.listeners[self.sandbox.ip] = self
-            async with coordinator_sites(self.sandbox.ip, self, enabled=self._settings.serve_http):
+            async with coordinator_sites(self.sandbox.ip, self, settings=self._settings):
                 while True:
                     election.acquire(self.sandbox.uid)
                     self.sandbox.set_ready(self.ready)

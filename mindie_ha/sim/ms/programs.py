@@ -14,8 +14,11 @@ from mindie_ha.sim.ms.controllers import MsController
 from mindie_ha.sim.ms.coordinators import MsCoordinator
 from mindie_ha.sim.ms.grpc_links import GrpcLink
 from mindie_ha.sim.ms.links import LinkFactory
+from mindie_ha.sim.ms.probes import Reply, controller_reply, coordinator_reply
 from mindie_ha.sim.ms.services import MsService
 from mindie_ha.sim.ms.settings import MsSettings
+
+NOT_FOUND: Reply = (404, None)
 
 
 class MsPrograms:
@@ -57,6 +60,16 @@ class MsPrograms:
             sandbox = controller.sandbox
             if (sandbox.namespace, _job_id(sandbox)) == (namespace, job_id) and controller.leads:
                 return controller
+        return None
+
+    def reply(self, ip: str, port: int, path: str) -> Reply | None:
+        """What the pod at `ip` answers, as over HTTP but from memory; None where nobody listens."""
+        for coordinator in reversed(self.coordinators):
+            if coordinator.sandbox.ip == ip and coordinator.running and coordinator.booted:
+                return coordinator_reply(coordinator, port, path) or NOT_FOUND
+        for controller in reversed(self.controllers):
+            if controller.sandbox.ip == ip and controller.running and controller.booted:
+                return controller_reply(port, path) or NOT_FOUND
         return None
 
     def _service(self, sandbox: PodSandbox) -> MsService:

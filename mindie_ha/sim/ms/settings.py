@@ -44,6 +44,11 @@ class MsSettings:
     other stream stays down until that one ends."""
     serve_http: bool = True
     """Serve the probe and management ports on the pod's own address; off on virtual time."""
+    tls_cert: str = ""
+    """PEM file; with it and `tls_key` these ports speak TLS."""
+    tls_key: str = ""
+    tls_client_ca: str = ""
+    """PEM file; who asks must show a certificate that it signed."""
 
 
 __all__ = ["MsSettings"]
