@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from mindie_ha.model.settings import Settings
 from tools.fault_pages import faults_page
+from tools.job_pages import jobs_page, lint_page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 INTRODUCTION = """# Settings
@@ -59,10 +60,19 @@ def settings_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+PAGES = {
+    "settings.md": settings_page,
+    "faults.md": faults_page,
+    "jobs.md": jobs_page,
+    "lint.md": lint_page,
+}
+
+
 def main() -> int:
     """Write, or compare."""
     outdated = []
-    for name, page in (("settings.md", settings_page()), ("faults.md", faults_page())):
+    for name, make in PAGES.items():
+        page = make()
         path = DOCS / name
         if "--check" not in sys.argv:
             path.write_text(page, encoding="utf-8")

@@ -2,35 +2,63 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from mindie_ha.cli.files import expand, read_text
 from mindie_ha.cli.options import OutputOption
-from mindie_ha.cli.output import Format, print_document, print_line
-from mindie_ha.intake.lints.checking import RULES, check
+from mindie_ha.cli.output import Format, complain, print_document, print_line
+from mindie_ha.intake.lints.checking import RULES, check_all
 from mindie_ha.intake.lints.remarks import CheckCode, Remark, Sheet, worst
-from mindie_ha.intake.lints.subjects import MAX_FILE, read
+from mindie_ha.intake.lints.subjects import Subject, read
 from mindie_ha.model.errors import InputError
 
-STDIN = "-"
 Files = Annotated[
-    list[str], typer.Argument(help="YAML or JSON, as `kubectl get … -o yaml` prints; - is stdin")
+    list[str],
+    typer.Argument(
+        help="YAML or JSON, any number of documents; a folder (its *.yaml, *.yml, *.json); - is stdin"
+    ),
 ]
 
 
 def lint(files: Files, output: OutputOption = Format.TEXT) -> None:
-    """Say what is wrong with fault ConfigMaps in files: where, what, what to do. Exits 1 if something is."""
-    sheets = [check(subject) for name in files for subject in read(_text(name), file=name)]
+    """Say what is wrong with job manifests and fault ConfigMaps: where, what, why, what to do.
+
+    Exits 1 if something is, 2 if a file cannot be read (what can be is looked at all the same).
+    """
+    subjects, refused = load(files)
+    sheets = check_all(subjects)
+    found = worst(sheets)
     if output is not Format.TEXT:
-        print_document({"objects": [as_plain(sheet) for sheet in sheets], "ok": not worst(sheets)}, output)
+        told: dict[str, Any] = {
+            "objects": [as_plain(sheet) for sheet in sheets],
+            "ok": not found and not refused,
+        }
+        if refused:
+            told["unreadable"] = [str(error) for error in refused]
+        if sheets or not refused:
+            print_document(told, output)
     else:
         for sheet in sheets:
             show(sheet)
-    if worst(sheets):
-        raise typer.Exit(1)
+    for error in refused:
+        complain(str(error))
+    if refused or found:
+        raise typer.Exit(2 if refused else 1)
+
+
+def load(files: list[str]) -> tuple[list[Subject], list[InputError]]:
+    """The objects of all files, and the files that could not be read."""
+    subjects: list[Subject] = []
+    refused: list[InputError] = []
+    for name in files:
+        try:
+            for path in expand(name):
+                subjects += read(read_text(path), file=path)
+        except InputError as error:
+            refused.append(error)
+    return subjects, refused
 
 
 def show(sheet: Sheet) -> None:
@@ -52,14 +80,19 @@ def show(sheet: Sheet) -> None:
 
 def sentence(remark: Remark) -> str:
     """One finding in one line."""
+    line = f"line {remark.line}: " if remark.line else ""
+    why = f"; {remark.why}" if remark.why else ""
     advice = f" ({remark.advice})" if remark.advice else ""
-    return f"{remark.weight}: {remark.where}: {remark.what}{advice} [{remark.code}]"
+    docs = f", {remark.docs}" if remark.docs else ""
+    return f"{remark.weight}: {line}{remark.where}: {remark.what}{why}{advice} [{remark.code}{docs}]"
 
 
 def as_plain(sheet: Sheet) -> dict[str, Any]:
     """One object for machines."""
     return {
         "object": sheet.name,
+        "file": sheet.file,
+        "document": sheet.document,
         "rule": sheet.rule,
         "verdict": ("wrong" if sheet.is_wrong else "ok") if sheet.rule else "not looked at",
         "check_code": sheet.check_code,
@@ -68,24 +101,13 @@ def as_plain(sheet: Sheet) -> dict[str, Any]:
                 "severity": remark.weight,
                 "code": remark.code,
                 "where": remark.where,
+                "line": remark.line,
                 "what": remark.what,
+                "why": remark.why,
                 "advice": remark.advice,
+                "docs": remark.docs,
             }
             for remark in sheet.remarks
         ],
         "says": list(sheet.meaning),
     }
-
-
-def _text(name: str) -> str:
-    try:
-        if name == STDIN:
-            return sys.stdin.buffer.read(MAX_FILE + 1).decode("utf-8")
-        path = Path(name)
-        if path.stat().st_size > MAX_FILE:
-            raise InputError(f"is larger than {MAX_FILE >> 20} MiB", where=name)
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=name) from None
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text", where=name) from None

@@ -121,9 +121,16 @@ class Notebook:
         self.error("check-code", where, what, advice)
 
     def _add(self, weight: Weight, code: str, where: str, what: str, advice: str) -> None:
-        remark = Remark(weight, code, where, what, advice)
+        remark = Remark(weight, code, where, what, advice, line=self._line(where))
         if remark not in self._remarks and len(self._remarks) < MAX_REMARKS:
             self._remarks.append(remark)
+
+    def _line(self, where: str) -> int:
+        """Of a key of `data`, else of what is named by plain words."""
+        for key in self.subject.data:
+            if where == f"data.{key}" or where.startswith((f"data.{key}.", f"data.{key}[", f"data.{key}:")):
+                return self.subject.places.line(("data", key))
+        return self.subject.places.line(tuple(where.split(".")))
 
 
 def _hint(text: str) -> str:

@@ -27,13 +27,17 @@ class CheckCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """One finding. `code` is a bounded word for machines."""
+    """One finding. `code` is a bounded word for machines; `why` the reason where `what` does not say it,
+    `docs` where more is written, `line` that of the file (0: unknown)."""
 
     weight: Weight
     code: str
     where: str
     what: str
     advice: str = ""
+    why: str = ""
+    line: int = 0
+    docs: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,8 @@ class Sheet:
     check_code: CheckCode = CheckCode.NONE
     remarks: tuple[Remark, ...] = ()
     meaning: tuple[str, ...] = ()  # what its readers take from it
+    file: str = ""
+    document: int = 1
 
     @property
     def is_wrong(self) -> bool:

@@ -2,20 +2,23 @@
 
 Every file is hostile: too large, no text, no YAML, nested without end. Each of these is one `InputError`; an
 object that is none (no mapping, no kind) is named by its place in the file and refused in the same way.
+Each object knows its document and, unless the file is large, its lines.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import yaml
 
+from mindie_ha.intake.jobs.places import Places
 from mindie_ha.model.errors import InputError
 
 MAX_FILE = 64 * 1024 * 1024
 MAX_OBJECTS = 10_000
 MAX_DEPTH = 8  # lists in lists
+MAX_FILE_WITH_LINES = 4 * 1024 * 1024  # above it the parse tree would cost more than the lines are worth
 
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -29,6 +32,8 @@ class Subject:
     namespace: str
     name: str
     body: Mapping[str, object]
+    document: int = 1
+    places: Places = field(default_factory=Places)
 
     @property
     def title(self) -> str:
@@ -52,7 +57,7 @@ def read(text: str, *, file: str) -> list[Subject]:
     if len(text) > MAX_FILE:
         raise InputError(f"{len(text)} characters are more than {MAX_FILE}", where=file)
     try:
-        documents = list(yaml.load_all(text, Loader=Loader))
+        documents = list(_documents(text))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f"line {mark.line + 1}" if mark is not None else "somewhere"
@@ -62,9 +67,10 @@ def read(text: str, *, file: str) -> list[Subject]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"neither YAML nor JSON: {error}", where=file) from None
     found: list[Subject] = []
-    for number, document in enumerate(documents, 1):
+    for number, (document, places) in enumerate(documents, 1):
         if document is not None:
-            found.extend(_objects(document, file=file, place=f"document {number}", depth=0))
+            at = _At(file, number, f"document {number}", places)
+            found.extend(_objects(document, at=at, depth=0))
         if len(found) > MAX_OBJECTS:
             raise InputError(f"more than {MAX_OBJECTS} objects", where=file)
     if not found:
@@ -72,26 +78,54 @@ def read(text: str, *, file: str) -> list[Subject]:
     return found
 
 
-def _objects(value: object, *, file: str, place: str, depth: int) -> Iterator[Subject]:
+@dataclass(frozen=True, slots=True)
+class _At:
+    """Where an object of a file stands."""
+
+    file: str
+    document: int
+    place: str
+    places: Places
+
+    def item(self, number: int) -> _At:
+        below = self.places.below("items").below(number)
+        return _At(self.file, self.document, f"{self.place}, item {number + 1}", below)
+
+
+def _documents(text: str) -> Iterator[tuple[object, Places]]:
+    with_lines = len(text) <= MAX_FILE_WITH_LINES
+    loader = Loader(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            yield loader.construct_document(node), Places(node if with_lines else None)
+    finally:
+        loader.dispose()
+
+
+def _objects(value: object, *, at: _At, depth: int) -> Iterator[Subject]:
+    where = f"{at.file}: {at.place}"
     if not isinstance(value, dict):
-        raise InputError("is no Kubernetes object", where=f"{file}: {place}", advice="an object has a kind")
+        raise InputError("is no Kubernetes object", where=where, advice="an object has a kind")
     kind = value.get("kind")
     items = value.get("items")
     if isinstance(items, list) and isinstance(kind, str) and kind.endswith("List"):
         if depth >= MAX_DEPTH:
-            raise InputError("lists in lists without end", where=f"{file}: {place}")
-        for number, item in enumerate(items, 1):
-            yield from _objects(item, file=file, place=f"{place}, item {number}", depth=depth + 1)
+            raise InputError("lists in lists without end", where=where)
+        for number, item in enumerate(items):
+            yield from _objects(item, at=at.item(number), depth=depth + 1)
         return
     if not isinstance(kind, str) or not kind:
-        raise InputError("has no kind", where=f"{file}: {place}", advice="keep the line `kind: …`")
+        raise InputError("has no kind", where=where, advice="keep the line `kind: …`")
     metadata = _mapping(value.get("metadata"))
     yield Subject(
-        file=file,
+        file=at.file,
         kind=kind[:64],
         namespace=_text(metadata.get("namespace")),
-        name=_text(metadata.get("name")) or f"({place})",
-        body=value,
+        name=_text(metadata.get("name")) or f"({at.place})",
+        body=_mapping(value),
+        document=at.document,
+        places=at.places,
     )
 
 

@@ -1,0 +1,221 @@
+"""Lint of job manifests: every rule finds its fault and nothing else, and never stumbles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindie_ha.intake.jobs.descriptions import Surroundings
+from mindie_ha.intake.lints.checking import check, check_all
+from mindie_ha.intake.lints.jobs import manifests
+from mindie_ha.intake.lints.jobs.table import ALL_RULES, JOB_RULES
+from mindie_ha.intake.lints.remarks import Sheet, Weight
+from mindie_ha.intake.lints.subjects import Subject, read
+from mindie_ha.model.errors import InputError
+from mindie_ha.policy.parameters.catalogue import BY_NAME
+from tests.intake.fuzzing import FUZZED
+from tests.intake.job_patches import Variant, clean, patched, unshared
+from tests.intake.job_variants import BASES, PROCESS, VARIANTS
+
+ACROSS = {"graceful-with-process"}  # looks at several objects; has its own test
+
+
+def found(sheet: Sheet) -> set[str]:
+    return {remark.code for remark in sheet.remarks}
+
+
+@pytest.mark.parametrize(("base", "kind"), BASES, ids=str)
+def test_a_clean_manifest_has_no_finding(base: str, kind: str) -> None:
+    sheet = check(clean(base, kind=kind))
+    assert sheet.rule
+    assert sheet.remarks == ()
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: str(variant.name))
+def test_a_broken_manifest_shows_exactly_its_fault(variant: Variant) -> None:
+    sheet = check(variant.broken())
+    assert found(sheet) == {variant.code}, sheet.remarks
+    for remark in sheet.remarks:
+        assert remark.what
+        assert remark.why
+        assert remark.advice
+        assert remark.line > 0
+        assert remark.docs == f"docs/lint.md#{variant.code}"
+
+
+def test_every_rule_has_a_broken_manifest() -> None:
+    assert {rule.code for rule in ALL_RULES} - ACROSS == {variant.code for variant in VARIANTS}
+
+
+def test_every_rule_is_one_row_about_known_parameters() -> None:
+    codes = [rule.code for rule in ALL_RULES]
+    assert len(codes) == len(set(codes))
+    for rule in ALL_RULES:
+        assert set(rule.about) <= set(BY_NAME), rule.code
+        assert rule.why
+        assert rule.fix
+        assert not rule.fix.endswith(".")
+
+
+def test_graceful_tolerance_of_the_device_plugin_beside_a_process_level_job() -> None:
+    job = clean(PROCESS, kind="AscendJob")
+    plugin = clean("device_plugin", kind="DaemonSet")
+    sunset = unshared(plugin.body)
+    args = sunset["spec"]["template"]["spec"]["containers"][0]["args"]
+    args[0] = args[0].replace("-hotReset=2", "-hotReset=1")
+    old = Subject(file="f", kind="DaemonSet", namespace="kube-system", name="plugin", body=sunset)
+    assert [found(sheet) for sheet in check_all([job, plugin])] == [set(), set()]
+    assert [found(sheet) for sheet in check_all([job, old])] == [
+        {"graceful-with-process"},
+        {"hot-reset-deprecated"},
+    ]
+
+
+def test_a_note_is_no_fault() -> None:
+    notes = {rule.code for rule in JOB_RULES if rule.weight is Weight.NOTE}
+    for variant in VARIANTS:
+        assert check(variant.broken()).is_wrong == (variant.code not in notes)
+
+
+def test_findings_name_file_document_and_line() -> None:
+    text = """kind: Secret
+---
+kind: AscendJob
+metadata:
+  name: a
+  labels:
+    framework: pytorch
+    jobID: 7
+"""
+    _, sheet = check_all(read(text, file="jobs.yaml"))
+    places = {remark.where: remark.line for remark in sheet.remarks}
+    assert (sheet.file, sheet.document) == ("jobs.yaml", 2)
+    assert places["metadata.labels.jobID"] == 8
+    assert places["spec.replicaSpecs"] == 3  # absent: the deepest part that is there
+
+
+def test_lines_of_items_of_a_list() -> None:
+    text = """kind: List
+items:
+- kind: AscendJob
+  metadata: {name: a}
+- kind: AscendJob
+  metadata:
+    name: B
+"""
+    first, second = check_all(read(text, file="f"))
+    assert {remark.line for remark in first.remarks if remark.where == "spec.replicaSpecs"} == {3}
+    assert {remark.line for remark in second.remarks if remark.code == "bad-name"} == {7}
+
+
+def test_a_shared_template_is_judged_where_it_stands() -> None:
+    subject = patched(
+        PROCESS, lambda body: body["spec"]["replicaSpecs"]["Worker"].pop("template"), kind="AscendJob"
+    )
+    assert "container-ascend" in found(check(subject))
+
+
+words = st.sampled_from(
+    [
+        "kind",
+        "AscendJob",
+        "Job",
+        "Deployment",
+        "DaemonSet",
+        "apiVersion",
+        "batch.volcano.sh/v1alpha1",
+        "metadata",
+        "name",
+        "labels",
+        "annotations",
+        "spec",
+        "replicaSpecs",
+        "Master",
+        "Worker",
+        "template",
+        "containers",
+        "ascend",
+        "env",
+        "value",
+        "args",
+        "ports",
+        "containerPort",
+        "resources",
+        "limits",
+        "huawei.com/Ascend910",
+        "fault-scheduling",
+        "grace",
+        "on",
+        "pod-rescheduling",
+        "recover-strategy",
+        "retry,recover",
+        "framework",
+        "pytorch",
+        "app",
+        "mindie-ms-server",
+        "jobID",
+        "sp-block",
+        "16",
+        "restartPolicy",
+        "Never",
+        "replicas",
+        "volumes",
+        "configMap",
+        "tasks",
+        "policies",
+        "minAvailable",
+    ]
+)
+junk = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | words | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(words | st.integers(), inner, max_size=6),
+    max_leaves=25,
+)
+
+
+@FUZZED
+@given(
+    kind=st.sampled_from(
+        [("AscendJob", ""), ("Job", "batch.volcano.sh/v1alpha1"), ("DaemonSet", ""), ("ConfigMap", "")]
+    ),
+    metadata=junk,
+    spec=junk,
+)
+def test_no_object_breaks_it(kind: tuple[str, str], metadata: object, spec: object) -> None:
+    body = {"kind": kind[0], "apiVersion": kind[1], "metadata": metadata, "spec": spec, "data": spec}
+    check(Subject(file="f", kind=kind[0], namespace="", name="rings-config-x", body=body))
+
+
+@FUZZED
+@given(data=st.data())
+def test_a_clean_manifest_with_anything_anywhere_breaks_nothing(data: st.DataObject) -> None:
+    base, kind = data.draw(st.sampled_from(BASES))
+    body = unshared(clean(base, kind=kind).body)
+    holder: Any = body
+    while True:
+        keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
+        if not keys:
+            break
+        key = data.draw(st.sampled_from(keys))
+        below = holder[key]
+        if not isinstance(below, dict | list) or data.draw(st.integers(0, 3)) == 0:
+            holder[key] = data.draw(junk)
+            break
+        holder = below
+    subject = Subject(file="f", kind=kind, namespace="", name="rings-config-x", body=body)
+    check_all([subject])
+    if (job := manifests.describe(subject, Surroundings(hot_reset=1))) is not None:
+        list(manifests.remarks(job))
+
+
+@FUZZED
+@given(text=st.text(max_size=200) | junk.map(str))
+def test_no_text_breaks_it(text: str) -> None:
+    try:
+        subjects = read(text, file="f")
+    except InputError:
+        return
+    check_all(subjects)
