@@ -37,6 +37,15 @@ class ExpectedHold(Strict):
     until: Name
 
 
+class ExpectedActive(Strict):
+    """Who of an MS workload is active at the first fault, and who in the end. The same pod twice: it never
+    stops being the active one, nor is anybody else; another one: the pod that stood by then."""
+
+    workload: Name
+    before: Name
+    after: Name
+
+
 class TaintStory(StrEnum):
     """What became of our taint on a node from the first fault on."""
 
@@ -68,6 +77,7 @@ class Expect(Strict):
     tables: int | None = Field(None, ge=1)
     channels: tuple[Channel, ...] = ALL_CHANNELS
     held: tuple[ExpectedHold, ...] = ()
+    actives: tuple[ExpectedActive, ...] = ()
     taints: tuple[ExpectedTaint, ...] = ()
     events: tuple[EventCount, ...] = ()
     status_said: tuple[str, ...] = ()
@@ -80,6 +90,7 @@ MODELS: dict[int | str, type[BaseModel]] = {
     "expect": Expect,
     "recoveries": ExpectedRecovery,
     "held": ExpectedHold,
+    "actives": ExpectedActive,
     "taints": ExpectedTaint,
     "events": EventCount,
 }
@@ -90,6 +101,7 @@ __all__ = [
     "MODELS",
     "Channel",
     "Expect",
+    "ExpectedActive",
     "ExpectedHold",
     "ExpectedRecovery",
     "ExpectedTaint",

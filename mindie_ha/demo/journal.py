@@ -106,6 +106,7 @@ class Journal:
         """Remember who must have the newest table now: leading Controllers, ConfigMaps, the push target."""
         leading = [each for each in self._programs.controllers if each.running and each.leads and each.client]
         peers = {f"{each.sandbox.namespace}/{each.sandbox.name}" for each in leading}
+        self.observations.leaders = self._programs.leaders()
         self.observations.subscribers = {*peers, *self._config_maps, self._push.url}
 
     async def _follow(self, kind: str, take: Callable[[str, Object], None]) -> None:

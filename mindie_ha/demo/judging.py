@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mindie_ha.demo import takeovers
 from mindie_ha.demo.episodes import Episode, episodes
 from mindie_ha.demo.expectations import Expect, ExpectedHold, ExpectedRecovery, TaintStory
 from mindie_ha.demo.invariants import INVARIANTS
@@ -58,6 +59,7 @@ def judge(observations: Observations, expect: Expect) -> Verdict:
         "no more recoveries than expected deleted at once": (expect.at_once, _at_once(seen, expect)),
         "nothing was deleted": (expect.nothing_deleted, _nothing_deleted(observations)),
         "a new instance was held back until its peer was there": (expect.held, _held(observations, expect)),
+        "the active pods were as expected": (expect.actives, takeovers.complaints(observations, expect)),
         "our taints came and went as expected": (expect.taints, _taints(observations, expect)),
         "people were told as often as expected": (expect.events, _events(observations, expect)),
         "the status said so": (expect.status_said, _said(observations, expect)),

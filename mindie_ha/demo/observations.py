@@ -122,6 +122,15 @@ class InstanceTableSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class ActiveSeen:
+    """Whom the status called active from then on: pods of one workload with their UIDs; none if nobody."""
+
+    at_s: float
+    workload: str
+    pods: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Write:
     """One write as the API server saw it."""
 
@@ -224,6 +233,10 @@ class Observations:
     events: dict[str, EventSeen] = field(default_factory=dict)  # by UID
     said: dict[str, float] = field(default_factory=dict)  # line of the status -> first seen
     states: dict[str, set[str]] = field(default_factory=dict)  # workload -> states that the status showed
+    actives: list[ActiveSeen] = field(default_factory=list)
+    leaders: dict[str, str] = field(
+        default_factory=dict
+    )  # workload -> UID of the pod that really leads at the end
     missed: list[str] = field(default_factory=list)  # waits of the steps that ended in vain
     by_person: set[int] = field(default_factory=set)  # versions that a person's step wrote
     subscribers: set[str] = field(default_factory=set)  # peers that must have the newest table at the end
@@ -263,6 +276,12 @@ class Observations:
     def ledger_of(self, workload: str) -> LedgerSeen | None:
         """The newest ledger of a workload."""
         return next((each for each in reversed(self.ledgers) if each.workload == workload), None)
+
+    def note_active(self, at_s: float, workload: str, pods: tuple[tuple[str, str], ...]) -> None:
+        """The status shows this now; only a change is kept."""
+        last = next((each for each in reversed(self.actives) if each.workload == workload), None)
+        if pods != (last.pods if last is not None else ()):
+            self.actives.append(ActiveSeen(at_s, workload, pods))
 
     def members(self, workload: str) -> list[PodLife]:
         """Pods of a workload that exist now, by name."""
@@ -306,6 +325,7 @@ def server_groups(text: str) -> Iterator[tuple[str, list[str]]]:
 
 __all__ = [
     "OUR_AGENT",
+    "ActiveSeen",
     "Delivery",
     "EventSeen",
     "Harm",

@@ -25,7 +25,7 @@ from mindie_ha.kit.tasks import OnEnd
 from mindie_ha.model.errors import MindieHaError
 from mindie_ha.model.ids import ScopeKind
 from mindie_ha.model.recoveries import Outcome
-from mindie_ha.web.reports import ScopeReport
+from mindie_ha.web.reports import PodReport, ScopeReport, WorkloadReport
 
 UP_S = 300.0  # of the cluster: a service that is not up by then never will be
 CALM_S = 5.0  # between the end and the watch for needless writes
@@ -193,6 +193,8 @@ class Play:
         for workload in report.workloads:
             name = f"{report.namespace}/{workload.name}"
             self._seen.states.setdefault(name, set()).add(workload.state)
+            active = tuple((f"{report.namespace}/{pod.name}", pod.uid) for pod in actives(workload))
+            self._seen.note_active(self._now_s, name, active)
 
     async def _watch_status(self) -> None:
         while True:
@@ -201,11 +203,17 @@ class Play:
             await self._clock.sleep(max(STATUS_S, LOOK_REAL_S * self._clock.speed))
 
 
+def actives(workload: WorkloadReport) -> tuple[PodReport, ...]:
+    """The pods that the status calls active."""
+    return tuple(pod for pod in workload.pods if pod.ms_state == "active")
+
+
 def status_lines(report: ScopeReport) -> Iterator[str]:
     """Every sentence that the status shows about a service."""
     for workload in report.workloads:
         yield workload.sentence
         yield from workload.notices
+        yield from (f"{pod.ms_state}: {pod.name}: {pod.ms_reason}" for pod in workload.pods if pod.ms_state)
         if workload.recovery is not None:
             yield f"{workload.recovery.condition}: {workload.recovery.condition_message}"
     if report.table is not None:
@@ -217,4 +225,4 @@ def status_lines(report: ScopeReport) -> Iterator[str]:
         )
 
 
-__all__ = ["Performance", "Play", "status_lines"]
+__all__ = ["Performance", "Play", "actives", "status_lines"]

@@ -7,6 +7,7 @@ the first fault.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -89,6 +90,16 @@ class TableReport(Shape):
     delivered_to: tuple[DeliveryReport, ...]
 
 
+class ActiveReport(Shape):
+    """How long the status called a pod the active one; `to_s` is null while it does."""
+
+    workload: str
+    pod: str
+    uid: str
+    from_s: float
+    to_s: float | None
+
+
 class DemoReport(Shape):
     """The whole document."""
 
@@ -98,6 +109,7 @@ class DemoReport(Shape):
     recoveries: tuple[RecoveryReport, ...]
     untouched: tuple[PodReport, ...]
     ranktables: tuple[TableReport, ...]
+    actives: tuple[ActiveReport, ...]
 
 
 def report(scenario: str, observations: Observations, verdict: Verdict) -> DemoReport:
@@ -114,6 +126,7 @@ def report(scenario: str, observations: Observations, verdict: Verdict) -> DemoR
         recoveries=tuple(_recovery(each) for each in episodes(observations)),
         untouched=tuple(_pod(pod) for pod in sorted(untouched, key=lambda pod: pod.key)),
         ranktables=tuple(_table(observations, each) for each in observations.tables_since_fault()),
+        actives=tuple(_actives(observations)),
     )
 
 
@@ -140,6 +153,23 @@ def _recovery(episode: Episode) -> RecoveryReport:
             for pod in episode.created
         ),
     )
+
+
+def _actives(observations: Observations) -> Iterator[ActiveReport]:
+    for workload in sorted({each.workload for each in observations.actives}):
+        history = [each for each in observations.actives if each.workload == workload]
+        for seen, following in zip(history, [*history[1:], None], strict=True):
+            to_s = following.at_s if following is not None else None
+            if to_s is not None and to_s <= observations.first_fault_s():
+                continue
+            for name, uid in seen.pods:
+                yield ActiveReport(
+                    workload=workload,
+                    pod=name,
+                    uid=uid,
+                    from_s=_round(seen.at_s),
+                    to_s=_round(to_s) if to_s is not None else None,
+                )
 
 
 def _pod(pod: PodLife) -> PodReport:

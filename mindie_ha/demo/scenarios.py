@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from mindie_ha.demo import expectations, manifests, steps
 from mindie_ha.demo.expectations import Expect
-from mindie_ha.demo.steps import Step, Strict
+from mindie_ha.demo.steps import Name, Step, Strict
 from mindie_ha.model.errors import InputError
 
 DEFAULT = "prefill-chip-fault"
@@ -36,6 +36,7 @@ class Cluster(Strict):
     nodes: int = Field(10, ge=1, le=200)
     seed: int = 1
     starts_at: datetime | None = None  # what the cluster's clock shows first; now if left out
+    leads_first: tuple[Name, ...] = ()  # MS pods that are the active ones when the service comes up
     volcano_reschedules: bool = False  # Volcano's own rescheduler acts as well
 
 

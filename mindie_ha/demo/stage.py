@@ -74,7 +74,12 @@ class Stage:
         self.supervisor.start("controller", self.app.run, on_end=OnEnd.FAIL)
         await self.unless_failed(self.app.started.wait(), within_s=START_S, what="the controller listens")
         programs = program_factory(
-            MsSettings(cluster_port=self.app.grpc_port, serve_http=False), clock=self.clock
+            MsSettings(
+                cluster_port=self.app.grpc_port,
+                serve_http=False,
+                leads_first=self.scenario.cluster.leads_first,
+            ),
+            clock=self.clock,
         )
         self._endpoints.programs = programs
         self.world = World(

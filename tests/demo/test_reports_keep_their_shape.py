@@ -14,7 +14,7 @@ def test_the_document_has_the_promised_keys() -> None:
     seen = a_good_run()
     document = report("s", seen, judge(seen, EXPECT)).model_dump(mode="json")
 
-    assert list(document) == ["scenario", "ok", "faults", "recoveries", "untouched", "ranktables"]
+    assert list(document) == ["scenario", "ok", "faults", "recoveries", "untouched", "ranktables", "actives"]
     assert document["faults"] == [
         {"node": "node-1", "device": "Ascend910-3", "code": "80E18005", "at_s": 40.0}
     ]

@@ -96,7 +96,9 @@ class MsController:
             self.booted = True
             async with controller_site(self.sandbox.ip, settings=self._settings):
                 self.sandbox.set_ready(True)
-                while not election.acquire(self.sandbox.uid):
+                while not election.acquire(
+                    self.sandbox.uid, pod=f"{self.sandbox.namespace}/{self.sandbox.name}"
+                ):
                     await self._clock.sleep(self._settings.leader_poll_s)
                 await self._lead()
         except boots.NotInTableError:

@@ -65,7 +65,7 @@ class MsCoordinator:
             self._service.listeners[self.sandbox.ip] = self
             async with coordinator_sites(self.sandbox.ip, self, settings=self._settings):
                 while True:
-                    election.acquire(self.sandbox.uid)
+                    election.acquire(self.sandbox.uid, pod=f"{self.sandbox.namespace}/{self.sandbox.name}")
                     self.sandbox.set_ready(self.ready)
                     await self._clock.sleep(self._settings.leader_poll_s)
         except boots.NotInTableError:

@@ -62,6 +62,12 @@ class MsPrograms:
                 return controller
         return None
 
+    def leaders(self) -> dict[str, str]:
+        """Who really leads now: UID of the pod by `namespace/name` of its job."""
+        leading = [each.sandbox for each in self.controllers if each.running and each.leads]
+        leading += [each.sandbox for each in self.coordinators if each.running and each.active]
+        return {f"{pod.namespace}/{pod.name.rsplit('-', 2)[0]}": pod.uid for pod in leading}
+
     def reply(self, ip: str, port: int, path: str) -> Reply | None:
         """What the pod at `ip` answers, as over HTTP but from memory; None where nobody listens."""
         for coordinator in reversed(self.coordinators):
@@ -75,7 +81,9 @@ class MsPrograms:
     def _service(self, sandbox: PodSandbox) -> MsService:
         key = (sandbox.namespace, _job_id(sandbox))
         if key not in self._services:
-            self._services[key] = MsService(self._clock, lease_s=self._settings.lease_s)
+            self._services[key] = MsService(
+                self._clock, lease_s=self._settings.lease_s, leads_first=self._settings.leads_first
+            )
         return self._services[key]
 
 

@@ -7,7 +7,7 @@ told anything, as in life.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from mindie_ha.kit.clock import Clock
@@ -26,9 +26,9 @@ class InstanceListener(Protocol):
 class MsService:
     """The MS roles of one (namespace, jobID)."""
 
-    def __init__(self, clock: Clock, *, lease_s: float) -> None:
-        self.controllers = Election(clock, lease_s=lease_s)
-        self.coordinators = Election(clock, lease_s=lease_s)
+    def __init__(self, clock: Clock, *, lease_s: float, leads_first: Collection[str] = ()) -> None:
+        self.controllers = Election(clock, lease_s=lease_s, leads_first=leads_first)
+        self.coordinators = Election(clock, lease_s=lease_s, leads_first=leads_first)
         self.listeners: dict[str, InstanceListener] = {}
         """Running Coordinators by pod IP."""
 

@@ -35,6 +35,8 @@ class MsSettings:
     lease_s: float = 20.0
     """Lock of an active replica that died, where there is a standby."""
     leader_poll_s: float = 5.0
+    leads_first: tuple[str, ...] = ()
+    """Pods (`namespace/name`) that get the very first lock of their role; the others hold back until then."""
     prefill_distributed: bool = False
     """`p_node_config.enable_dist_dp_server`; with the next one it decides what `deploy_server` means."""
     decode_distributed: bool = True
