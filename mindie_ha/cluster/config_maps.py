@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from mindie_ha.cluster import convert, documents
+from mindie_ha.cluster import convert, documents, reset_configs
 from mindie_ha.cluster.fault_reports import FaultReports, News
 from mindie_ha.cluster.indexes import Index
 from mindie_ha.cluster.listings import Listings
@@ -33,6 +33,7 @@ from mindie_ha.model.pauses import PauseLedger, Pauses
 from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.ranktables import RanktableError
 from mindie_ha.model.recoveries import Frozen, Recovery
+from mindie_ha.model.reset_configs import RESET_CONFIG_PREFIX, ResetConfig
 from mindie_ha.model.settings import FaultFeed
 from mindie_ha.model.views import Turn
 from mindie_ha.model.workloads import LABEL_JOB_ID, RingsConfig
@@ -97,6 +98,7 @@ class ConfigMaps:
         self.rings_by_service: Index[ScopeKey, ObjectKey] = Index()
         self.ledgers: dict[ObjectKey, LedgerEntry] = {}
         self.tables: dict[ObjectKey, ServiceLedger] = {}  # the newest that each table's ledger ever held
+        self.resets: dict[ObjectKey, ResetConfig] = {}
         self.retries: dict[str, Retries] = {}
         self.retries_map: SlimConfigMap | None = None  # as last seen, for a compare-and-swap
         self.recovering: dict[ObjectKey, str] = {}  # ledgers with an open recovery -> what it is called
@@ -112,12 +114,16 @@ class ConfigMaps:
         """A ConfigMap as it is now."""
         self.problems.pop(item.key, None)
         family = family_of(item)
+        if family is Family.RESET:
+            return self._put_reset(item)
         return self.public.put(item) if family is Family.PUBLIC else self._put(family, item, now_s)
 
     def drop(self, item: SlimConfigMap, *, now_s: float) -> Touched:
         """A ConfigMap was deleted."""
         self.problems.pop(item.key, None)
         family = family_of(item)
+        if family is Family.RESET:
+            return _of_job(item.key) if self.resets.pop(item.key, None) is not None else nothing()
         return self.public.drop(item.key) if family is Family.PUBLIC else self._drop(family, item, now_s)
 
     def _put(self, family: Family, item: SlimConfigMap, now_s: float) -> Touched:
@@ -312,6 +318,13 @@ class ConfigMaps:
             touched.jobs = frozenset({ObjectKey(entry.key.namespace, notes[documents.ANNOTATION_WORKLOAD])})
         return touched
 
+    def _put_reset(self, item: SlimConfigMap) -> Touched:
+        old, new = self.resets.get(item.key), reset_configs.parse(item.key, item.data)
+        self.resets[item.key] = new
+        if new.error:
+            self.problems[item.key] = new.error
+        return _of_job(item.key) if new != old else nothing()
+
     def _put_retries(self, item: SlimConfigMap) -> Touched:
         self.retries_map = item
         try:
@@ -347,6 +360,11 @@ def _workload_of(wanted_by: str) -> str:
 
 def _service_of(rings: RingsConfig) -> ScopeKey:
     return service_key(rings.key.namespace, rings.labels.get(LABEL_JOB_ID, ""))
+
+
+def _of_job(reset: ObjectKey) -> Touched:
+    job = ObjectKey(reset.namespace, reset.name.removeprefix(RESET_CONFIG_PREFIX))
+    return Touched(set(), set(), jobs=frozenset({job}))
 
 
 def _job_of(rings: ObjectKey) -> ObjectKey:

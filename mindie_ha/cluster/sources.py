@@ -23,6 +23,7 @@ from mindie_ha.cluster.slim import (
 )
 from mindie_ha.cluster.workload_kinds import KINDS
 from mindie_ha.model.ids import ObjectKey
+from mindie_ha.model.reset_configs import RESET_CONFIG_PREFIX
 from mindie_ha.policy.retries import RETRY_CONFIG_MAP
 from mindie_ha.ranktable.hccl import RINGS_CONFIG_PREFIX
 
@@ -79,8 +80,21 @@ NODE_CONFIG = Source(
     Selection(namespace=NODE_CONFIG_KEY.namespace, fields=f"metadata.name={NODE_CONFIG_KEY.name}"),
 )
 FAULT_CONFIGS = (CHIP_CONFIG, NODE_CONFIG)
+RESETS = Source("configmaps-reset", CONFIG_MAP, SlimConfigMap, Selection(labels="reset=true"))
 
-SOURCES = (NODES, PODS, *OWNERS, POD_GROUPS, REPORTS, LISTED, LEDGERS, RETRIES, PUBLIC, *FAULT_CONFIGS)
+SOURCES = (
+    NODES,
+    PODS,
+    *OWNERS,
+    POD_GROUPS,
+    REPORTS,
+    LISTED,
+    LEDGERS,
+    RETRIES,
+    PUBLIC,
+    RESETS,
+    *FAULT_CONFIGS,
+)
 
 
 class Family(StrEnum):
@@ -96,6 +110,7 @@ class Family(StrEnum):
     LEDGER = "ledger"
     RETRIES = "retries"
     PUBLIC = "public"
+    RESET = "reset"  # mailbox to the agents of a training job
     OTHER = "other"
 
 
@@ -110,6 +125,7 @@ SOURCE_OF_FAMILY = {
     Family.LEDGER: LEDGERS,
     Family.RETRIES: RETRIES,
     Family.PUBLIC: PUBLIC,
+    Family.RESET: RESETS,
 }
 
 
@@ -125,6 +141,7 @@ _PREFIXES = (
     (CLUSTER_INFO_PREFIX, Family.CLUSTER_INFO),
     (CLUSTER_SWITCH_PREFIX, Family.CLUSTER_TROUBLES),
     (CLUSTER_NODES, Family.CLUSTER_TROUBLES),
+    (RESET_CONFIG_PREFIX, Family.RESET),
 )
 
 
@@ -161,6 +178,7 @@ __all__ = [
     "POD_GROUPS",
     "PUBLIC",
     "REPORTS",
+    "RESETS",
     "RETRIES",
     "SOURCES",
     "SOURCE_OF_FAMILY",

@@ -46,6 +46,7 @@ from mindie_ha.model.nodes import Node
 from mindie_ha.model.pauses import Pauses
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.public_faults import PublicFaultLedger
+from mindie_ha.model.reset_configs import RESET_CONFIG_PREFIX
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import FleetView, NodeView, ScopeView, WorkloadView
 from mindie_ha.model.workloads import PodGroup, RingsConfig, Workload
@@ -388,6 +389,9 @@ class Store:
             ledger_error=error,
             podgroup=group,
             rings=rings,
+            reset=self._maps.resets.get(
+                ObjectKey(workload.key.namespace, f"{RESET_CONFIG_PREFIX}{workload.key.name}")
+            ),
             faults=collected.faults,
             remarks=collected.remarks,
             roles=self.roles.roles_of(workload, pods, nodes=self._facts.nodes, ledger=ledger),

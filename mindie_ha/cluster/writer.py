@@ -214,6 +214,25 @@ class Writer:
             "patch", CONFIG_MAP, key, attempt, detail={"key": name}, again_on_conflict=True
         )
 
+    async def patch_config_map(
+        self, key: ObjectKey, *, change: Callable[[Mapping[str, str]], Mapping[str, str | None]]
+    ) -> Written:
+        """Read, change some keys of `data`, write only if nothing moved meanwhile. NotFound where absent.
+
+        `change` gets the present data and returns the keys that differ (None: take it away).
+        """
+
+        async def attempt(unsure: bool) -> Written:
+            current, meta = await self._read(CONFIG_MAP, key)
+            wanted = dict(change(_part(current, "data")))
+            if not wanted:
+                return Written.DONE if unsure else Written.ALREADY
+            version = {"resourceVersion": meta["resourceVersion"]}
+            await self._patch(CONFIG_MAP, key, {"metadata": version, "data": wanted})
+            return Written.DONE
+
+        return await self._write("patch", CONFIG_MAP, key, attempt, again_on_conflict=True)
+
     async def create_event(self, namespace: str, body: Body) -> str:
         """Create a Kubernetes Event; its name."""
         sent = orjson.dumps(body)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from mindie_ha.cluster.reset_configs import rejoined
 from mindie_ha.cluster.retries import granted
 from mindie_ha.cluster.writer import Writer
 from mindie_ha.engine.marks import Marks
@@ -16,6 +17,7 @@ from mindie_ha.engine.node_ledgers import NodeLedgers
 from mindie_ha.model.decisions import (
     Action,
     AdoptPodGroup,
+    AskRejoin,
     DeletePod,
     DiscountIsolation,
     GrantRetries,
@@ -89,6 +91,10 @@ class Executor:
             case AdoptPodGroup(key=key, uid=uid):
                 await self._writer.annotate_podgroup(
                     key, uid=uid, name=ANNOTATION_STRATEGY, value=STRATEGY_OURS
+                )
+            case AskRejoin(key=key, retry_time=number, at_s=at_s):
+                await self._writer.patch_config_map(
+                    key, change=lambda data: rejoined(data, key=key, retry_time=number, at_s=at_s)
                 )
             case GrantRetries(entry=entry, job_uid=job_uid, times=times):
                 await self._writer.change_config_map(

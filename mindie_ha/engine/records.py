@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from mindie_ha.model.decisions import (
     Action,
     AdoptPodGroup,
+    AskRejoin,
     Decision,
     DeletePod,
     DiscountIsolation,
@@ -67,6 +68,8 @@ def describe(action: Action) -> str:
             return f"do not count isolation {isolation_id} of {node}: the program was at fault"
         case AdoptPodGroup(key=key):
             return f"adopt PodGroup {key}"
+        case AskRejoin(key=key, retry_time=retry_time):
+            return f"ask the survivors to join again: RetryTime {retry_time} in {key}"
         case GrantRetries(entry=entry, times=times):
             return f"write remain-retry-times of {entry}: {times}"
 

@@ -58,7 +58,16 @@ class GrantRetries:
     times: int
 
 
-Action = DeletePod | IsolateNode | DiscountIsolation | AdoptPodGroup | GrantRetries
+@dataclass(frozen=True, slots=True)
+class AskRejoin:
+    """Raise `RetryTime` in `reset-config-<job>` to `retry_time`, so that survivors join the replaced pods."""
+
+    key: ObjectKey
+    retry_time: int
+    at_s: float
+
+
+Action = DeletePod | IsolateNode | DiscountIsolation | AdoptPodGroup | GrantRetries | AskRejoin
 
 
 @dataclass(frozen=True, slots=True)

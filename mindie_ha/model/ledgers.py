@@ -27,6 +27,7 @@ class Member(Frozen):
 
     name: str
     uid: PodUID
+    leads: bool = False  # the leader of a training job
 
 
 class Attempt(Frozen):

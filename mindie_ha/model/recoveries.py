@@ -162,6 +162,7 @@ class Recovery(Frozen):
     condition_message: str = ""
     quiet_since_s: float | None = None  # settle: since when every check passes without a break
     no_active_since_s: float | None = None  # settle: since when certainly no pod of an MS role is active
+    rejoin: int | None = None  # RetryTime with which the survivors are asked to join the replaced pods
     verified: bool = False  # settle: something better than Running confirmed it
 
 

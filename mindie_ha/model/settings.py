@@ -66,6 +66,13 @@ class PhaseSettings(Section):
     settle_s: float = Field(30.0, gt=0, description="this long without a new fault closes the recovery")
     startup_s: float = Field(1800.0, gt=0, description="replacement must be ready within")
     unverified_after_s: float = Field(600.0, gt=0, description="without a readiness probe: Running this long")
+    place_pod_to_rack_s: float = Field(3.0, gt=0, description="ra-block: not placed by then goes to the rack")
+    place_block_to_next_s: float = Field(
+        6.0,
+        gt=0,
+        description="sp-block: not placed by then goes to the super-pod; one level of many each time",
+    )
+    rejoin_s: float = Field(900.0, gt=0, description="training: all ranks have to be back together by then")
     place_pod_to_job_s: float = Field(12.0, gt=0, description="pod rung not placed by then goes to job")
     list_lag_s: float = Field(5.0, ge=0, description="lag of the device list where it cannot be observed")
 

@@ -15,6 +15,7 @@ from mindie_ha.model.ledgers import NodeLedger, Recurrence, ServiceLedger, Workl
 from mindie_ha.model.nodes import DeviceReport, ListedDevices, Node
 from mindie_ha.model.pauses import Pauses
 from mindie_ha.model.pods import Pod
+from mindie_ha.model.reset_configs import ResetConfig
 from mindie_ha.model.roles import PodRole, Streams
 from mindie_ha.model.workloads import PodGroup, RingsConfig, Workload
 
@@ -46,6 +47,7 @@ class WorkloadView:
     ledger_error: str = ""  # not empty: unreadable, observe only
     podgroup: PodGroup | None = None
     rings: RingsConfig | None = None
+    reset: ResetConfig | None = None
     faults: tuple[Fault, ...] = ()  # that hit this workload's pods or the nodes and cards under them
     remarks: tuple[Notice, ...] = ()  # what is told of it beside its faults
     retry_times: int | None = None  # remain-retry-times[...].Times; None: no entry

@@ -53,6 +53,7 @@ class Look:
     has_service: bool = False
     table: TableStanding | None = None  # judged only where a step may need it
     last_rung: bool = True
+    wider_from_s: float = 0.0  # how long pods may wait for a node before the next rung is tried
 
     @property
     def workload(self) -> Workload:

@@ -30,6 +30,7 @@ from mindie_ha.model.recoveries import (
     Target,
 )
 from mindie_ha.policy.budgets import with_attempt
+from mindie_ha.policy.leaders import is_leader
 
 
 def opened(*, epoch: int, intent: Intent, rung: str, now_s: float) -> Recovery:
@@ -193,7 +194,10 @@ def parked(ledger: WorkloadLedger, *, reason: str, message: str, now_s: float) -
 
 def members_of(pods: Iterable[Pod]) -> tuple[Member, ...]:
     """`pods` as members, by name."""
-    return tuple(Member(name=pod.key.name, uid=pod.uid) for pod in sorted(pods, key=lambda pod: pod.key))
+    return tuple(
+        Member(name=pod.key.name, uid=pod.uid, leads=is_leader(pod))
+        for pod in sorted(pods, key=lambda pod: pod.key)
+    )
 
 
 def replacements_of(pods: Iterable[Pod]) -> tuple[Replacement, ...]:

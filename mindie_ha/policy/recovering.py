@@ -244,21 +244,21 @@ def _kept(look: Look, step: StepResult) -> StepResult:
         return step
     scope = _rung_of(look, step.recovery).scope(look)
     why = widening.why_not(look, step.recovery, scope, peers=spared(look, scope))
-    if not why:
+    waited = step.recovery.condition_message.startswith(widening.NO_WIDER)
+    if not why and not waited:
         return step
-    message = f"{step.result.reason}; a wider rung could not be placed: {why}"
     condition = step.recovery.condition or phases.TRANSITIONS[step.recovery.phase].condition
-    return replace(
-        step,
-        recovery=records.updated(
-            step.recovery,
-            condition=condition or WAITING_FOR_CAPACITY,
-            condition_message=f"no wider rung: {why}",
-        ),
-        sentence=message,
-        result=None,
-        wake_at_s=look.now_s + widening.RECHECK_S,
-    )
+    changes: dict[str, object] = {"condition": condition or WAITING_FOR_CAPACITY}
+    if why:
+        message = f"{step.result.reason}; a wider rung could not be placed: {why}"
+        changes["condition_message"] = widening.NO_WIDER + why
+        wake_at_s = look.now_s + widening.RECHECK_S
+    else:  # there is room again, perhaps for this rung: only the scheduler can say
+        message = f"{step.result.reason}; there is room again, the scheduler gets time"
+        wake_at_s = look.now_s + look.settings.phases.place_pod_to_job_s
+        changes |= {"condition_message": "there is room again", "deadline_s": wake_at_s}
+    recovery = records.updated(step.recovery, **changes)
+    return replace(step, recovery=recovery, sentence=message, result=None, wake_at_s=wake_at_s)
 
 
 def _fresh(look: Look, recovery: Recovery) -> Verdict:
@@ -372,10 +372,12 @@ def _rung_of(look: Look, recovery: Recovery) -> Rung:
 
 
 def _on_rung(look: Look, recovery: Recovery) -> Look:
-    """The look with whether a wider rung is still open."""
+    """The look with whether a wider rung is still open, and when the next one is tried."""
     rungs = ladder(look.workload, settings=look.settings)
     names = [rung.name for rung in rungs if rung.name not in recovery.closed_rungs]
-    return replace(look, last_rung=not names or names[-1] == recovery.rung)
+    look = replace(look, last_rung=not names or names[-1] == recovery.rung)
+    wider = None if look.last_rung else _wider(look, recovery)
+    return look if wider is None else replace(look, wider_from_s=wider.from_s(look))
 
 
 def _open(look: Look) -> Recovery:

@@ -24,7 +24,7 @@ from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.logs import make_log
 from mindie_ha.model.settings import GrpcSettings, HttpSettings, PhaseSettings, Settings, TableSettings
 from mindie_ha.sim.actors.clusterds import ClusterdSettings
-from mindie_ha.sim.actors.machines import a2_nodes
+from mindie_ha.sim.actors.machines import NodeModel, a2_nodes
 from mindie_ha.sim.client import ApiClient
 from mindie_ha.sim.disturbances import Rule
 from mindie_ha.sim.documents import Documents
@@ -103,7 +103,13 @@ class Cluster:
     """See the module."""
 
     def __init__(
-        self, *, nodes: int, seed: int, lag_s: tuple[float, float], speed: float, serve: bool
+        self,
+        *,
+        nodes: tuple[NodeModel, ...],
+        seed: int,
+        lag_s: tuple[float, float],
+        speed: float,
+        serve: bool,
     ) -> None:
         if not _DOCUMENTS:
             _DOCUMENTS.append(Documents())  # read once: the descriptions of all kinds never change
@@ -116,7 +122,7 @@ class Cluster:
             api=self.api,
             clock=self.clock,
             entropy=self.entropy.child("world"),
-            nodes=a2_nodes(nodes),
+            nodes=nodes,
             settings=WorldSettings(clusterd=ClusterdSettings(lag_s=lag_s)),
         )
         self.judge = Judge(self.server)
@@ -351,7 +357,7 @@ class Cluster:
 async def cluster(
     *,
     servers: Iterable[str] = SMALL,
-    nodes: int = 6,
+    nodes: int | tuple[NodeModel, ...] = 6,
     seed: int = 1,
     lag_s: tuple[float, float] = (0.0, 5.0),
     settings: Settings | None = None,
@@ -364,7 +370,8 @@ async def cluster(
 
     `serve`: with its sockets; then on a real loop, with a clock that is `speed` times as fast.
     """
-    made = Cluster(nodes=nodes, seed=seed, lag_s=lag_s, speed=speed, serve=serve)
+    machines = a2_nodes(nodes) if isinstance(nodes, int) else nodes
+    made = Cluster(nodes=machines, seed=seed, lag_s=lag_s, speed=speed, serve=serve)
     tasks = [asyncio.create_task(made.server.run()), asyncio.create_task(made.world.run())]
     try:
         await made.world.ready()

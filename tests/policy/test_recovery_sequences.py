@@ -424,20 +424,6 @@ def test_a_replacement_that_fails_for_good_without_retries_parks() -> None:
     assert park.reason == "BudgetSpent"
 
 
-def test_a_phase_of_another_version_is_waited_out() -> None:
-    world = service()
-    world.break_card(world.pods_of("p0")[0])
-    world.look()
-    job = world.job("p0")
-    assert job.ledger.recovery is not None
-    unknown = job.ledger.recovery.model_copy(update={"phase": Phase.REJOIN})
-    job.ledger = job.ledger.model_copy(update={"recovery": unknown})
-    world.settle(for_s=3.0)
-    assert world.deleted == []
-    assert job.ledger.recovery is not None
-    assert job.ledger.recovery.condition == "UnknownPhase"
-
-
 def test_a_card_that_fails_where_the_targets_were_costs_no_second_attempt() -> None:
     world = World()
     world.add("p0", replicas=2, cards=8)

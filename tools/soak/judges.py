@@ -164,7 +164,9 @@ class Judge:
         if ours or public or (namespace, name) == ("volcano-system", "vcjob-fault-npu-cm"):
             return
         keys = set(_body(request).get("data", {}))
-        if keys != {"global_ranktable.json"}:
+        if name.startswith("reset-config-"):
+            self._asked(namespace, name.removeprefix("reset-config-"), _body(request)["data"])
+        elif keys != {"global_ranktable.json"}:
             self._wrong(f"ConfigMap {namespace}/{name} is none of ours: {request.method} {keys}")
 
     # -- what the store says ------------------------------------------------------------------------
@@ -183,6 +185,16 @@ class Judge:
             self._table_moved(_content(old), _content(new))
         elif new is not None and "global_ranktable.json" in new.get("data", {}):
             self._delivered_by_map(namespace, name, new["data"]["global_ranktable.json"])
+
+    def _asked(self, namespace: str, job: str, data: Object) -> None:
+        """The agents of a training job are asked only what is recorded, and nothing of others is lost."""
+        present = self._get("ConfigMap", namespace, f"reset-config-{job}") or {"data": {}}
+        old, new = json.loads(present["data"].get("reset.json", "{}")), json.loads(data["reset.json"])
+        recovery = self.ledger_of(namespace, job).get("recovery") or {}
+        if new["RetryTime"] not in (old.get("RetryTime", 0), recovery.get("rejoin")):
+            self._wrong(f"reset-config-{job}: RetryTime {new['RetryTime']} is not recorded")
+        if set(data) - {"reset.json", "checkCode", "restartType"} or set(old) - set(new):
+            self._wrong(f"reset-config-{job}: {sorted(data)} is written")
 
     def _ledger_moved(self, old: Object, new: Object) -> None:
         if not new:

@@ -1,6 +1,6 @@
 """The phases that every Kubernetes rung goes through, as one table.
 
-    isolate -> [backoff] -> stop -> gone -> recreate -> place -> table -> announce -> settle -> closed
+    isolate -> [backoff] -> stop -> gone -> recreate -> place -> table -> [rejoin] -> announce -> settle
 
 Each row says who has to act, what is looked at, how long it may take and what happens then, and where it
 can lead. Rungs differ only in their scope (which pods, how many), so a new rung brings no phase of its
@@ -18,7 +18,7 @@ from types import MappingProxyType
 from mindie_ha.model.recoveries import Outcome, Phase, Recovery
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.records import entered, updated
-from mindie_ha.policy.rungs import leaving, returning
+from mindie_ha.policy.rungs import leaving, rejoining, returning
 from mindie_ha.policy.rungs.steps import Failed, Progress, Recovered, Scope, StepResult
 
 Check = Callable[[Look, Recovery, Scope], Progress]
@@ -114,6 +114,15 @@ TRANSITIONS: Mapping[Phase, PhaseRule] = MappingProxyType(
             overdue=Overdue.NEXT_RUNG,
             last_overdue=Overdue.CONDITION,
             condition="WaitingForTable",
+            exits=(Phase.ANNOUNCE, Phase.REJOIN, Phase.RECREATE, Phase.ISOLATE),
+        ),
+        Phase.REJOIN: PhaseRule(
+            owner="mindie-ha (reset-config), then the training agents",
+            check=rejoining.rejoin,
+            deadline=lambda look, _: look.settings.phases.rejoin_s,
+            overdue=Overdue.NEXT_RUNG,
+            last_overdue=Overdue.NEXT_RUNG,
+            condition="",
             exits=(Phase.ANNOUNCE, Phase.RECREATE, Phase.ISOLATE),
         ),
         Phase.ANNOUNCE: PhaseRule(
@@ -137,7 +146,7 @@ TRANSITIONS: Mapping[Phase, PhaseRule] = MappingProxyType(
     }
 )
 
-WITH_REPLACEMENTS = (Phase.PLACE, Phase.TABLE, Phase.ANNOUNCE, Phase.SETTLE)
+WITH_REPLACEMENTS = (Phase.PLACE, Phase.TABLE, Phase.REJOIN, Phase.ANNOUNCE, Phase.SETTLE)
 """Phases that a vanished replacement throws back to `recreate`."""
 
 
@@ -153,10 +162,7 @@ def step(look: Look, recovery: Recovery, scope: Scope) -> StepResult:
         count = len(returning.replacements(look, recovery, scope))
         if count < scope.expected:
             return _enter(look, recovery, Phase.RECREATE, exit_="a replacement vanished")
-    rule = TRANSITIONS.get(recovery.phase)
-    if rule is None:
-        waits = Progress(sentence=f"phase {recovery.phase} is unknown to this version, nothing is done")
-        return _wait(look, recovery, waits, condition="UnknownPhase")
+    rule = TRANSITIONS[recovery.phase]
     progress = rule.check(look, recovery, scope)
     recovery = updated(recovery, **progress.changes)
     if progress.failed:

@@ -14,18 +14,16 @@ from dataclasses import dataclass
 
 from mindie_ha.model.decisions import Notice
 from mindie_ha.model.pods import Pod, PodPhase
-from mindie_ha.model.recoveries import Phase, Recovery
+from mindie_ha.model.recoveries import Recovery
 from mindie_ha.model.settings import MsLadder, RoleSettings
-from mindie_ha.model.workloads import Workload
+from mindie_ha.model.workloads import Role, Workload
 from mindie_ha.policy import label_values
-from mindie_ha.policy.activity import MS_ROLES
 from mindie_ha.policy.looks import Look
-from mindie_ha.policy.rungs import phases
+from mindie_ha.policy.rungs import phases, scopes
 from mindie_ha.policy.rungs.steps import Scope, StepResult
 
 LABEL_POD_RESCHEDULING = label_values.POD_RESCHEDULING
 ON = "on"
-_CHOOSING = (Phase.ISOLATE, Phase.BACKOFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +39,11 @@ class PodRung:
 
     def scope(self, look: Look) -> Scope:
         """Pods of the names that are replaced; as long as nothing was deleted, of what is hit now too."""
-        recovery = look.view.ledger.recovery
-        names = {target.name for target in recovery.targets} if recovery is not None else set()
-        if recovery is None or recovery.phase in _CHOOSING:
-            hit = look.verdict.pods_hit
-            names |= {pod.key.name for pod in look.view.pods if pod.uid in hit}
-        uids = frozenset(pod.uid for pod in look.view.pods if pod.key.name in names)
-        return Scope(uids=uids, expected=len(names))
+        return scopes.named(look)
+
+    def from_s(self, look: Look) -> float:  # noqa: ARG002 - one shape for all
+        """At once."""
+        return 0.0
 
     def step(self, look: Look, recovery: Recovery) -> StepResult:
         """The shared phases over that scope."""
@@ -69,16 +65,21 @@ def spared(look: Look, scope: Scope) -> tuple[Pod, ...]:
 
 def asked_for(workload: Workload, settings: RoleSettings) -> bool:
     """Whether label, or without one the setting, ask for this rung, and there is a peer to keep."""
-    value = workload.labels.get(LABEL_POD_RESCHEDULING)
-    by_default = value is None and settings.ms_default_ladder is MsLadder.POD
-    return (value == ON or by_default) and workload.replicas > 1
+    unlabelled = LABEL_POD_RESCHEDULING not in workload.labels
+    by_default = unlabelled and settings.ms_default_ladder is MsLadder.POD
+    return label_asks(workload) or (by_default and workload.replicas > 1)
+
+
+def label_asks(workload: Workload) -> bool:
+    """Whether the label asks for less than the job, and there is a peer to keep."""
+    return workload.labels.get(LABEL_POD_RESCHEDULING) == ON and workload.replicas > 1
 
 
 def remark(workload: Workload) -> Notice | None:
     """What to tell of a value of the label that does not mean what it seems to."""
     value = workload.labels.get(LABEL_POD_RESCHEDULING)
     said = label_values.judge(LABEL_POD_RESCHEDULING, value)
-    if said.standing is label_values.Standing.KNOWN or workload.role not in MS_ROLES:
+    if said.standing is label_values.Standing.KNOWN or workload.role is Role.SERVER:
         return None
     return Notice(
         "UnknownPodRescheduling",

@@ -21,6 +21,8 @@ from mindie_ha.ranktable.waits import why_initializing
 
 WAITING_FOR_CAPACITY = "WaitingForCapacity"
 WAITING_FOR_LIST = "WaitingForList"
+_WAITING = (Phase.RECREATE, Phase.PLACE)
+_PLACED = (Phase.TABLE, Phase.REJOIN, Phase.ANNOUNCE, Phase.SETTLE)
 
 
 def replacements(look: Look, recovery: Recovery, scope: Scope) -> tuple[Pod, ...]:
@@ -64,31 +66,41 @@ def place(look: Look, recovery: Recovery, scope: Scope) -> Progress:
 
 
 def place_deadline_s(look: Look, recovery: Recovery) -> float | None:
-    """How long a pod may still wait for its node: counted from when the old pods were gone, or when a
-    replacement that had found its place vanished; creating it anew takes of the same time."""
+    """How long a pod may still wait for its node: what the next rung allows, less what pods of this recovery
+    have waited already, on narrower rungs too. Creating a pod anew is part of its waiting."""
     if look.last_rung:
         return None
-    since_s, before = look.now_s, None
+    return look.wider_from_s - _waited_s(look, recovery)
+
+
+def _waited_s(look: Look, recovery: Recovery) -> float:
+    """Time since the old pods were gone, without the time that deleting more of them took; counted anew
+    with each attempt of the narrowest rung, and where a pod that had found its place vanished later."""
+    waited_s, before = 0.0, None
     for record in recovery.history:
-        if record.phase is Phase.RECREATE and before is not Phase.PLACE:
-            since_s = record.start_s
+        narrowest = record.rung == recovery.history[0].rung
+        if (record.phase is Phase.ISOLATE and narrowest) or (record.phase in _WAITING and before in _PLACED):
+            waited_s = 0.0
+        if record.phase in _WAITING:
+            waited_s += (look.now_s if record.end_s is None else record.end_s) - record.start_s
         before = record.phase
-    return since_s + look.settings.phases.place_pod_to_job_s - look.now_s
+    return waited_s
 
 
 def table(look: Look, recovery: Recovery, scope: Scope) -> Progress:
     """Wait until the instance's own table describes exactly the replacements."""
     pods = replacements(look, recovery, scope)
     changes: dict[str, object] = {"replacements": replacements_of(pods)}
+    to = Phase.REJOIN if scope.rejoins else None
     if has_table(look.view):
         state = judge_instance(look.view)
         if not state.complete:
             return Progress(sentence=f"the instance table is not complete: {_why_incomplete(look, state)}")
-        return Progress(sentence="the instance table is complete", leave="complete", changes=changes)
+        return Progress(sentence="the instance table is complete", leave="complete", to=to, changes=changes)
     missing = [pod for pod in pods if not pod.ip]
     if missing and look.workload.role is not Role.TRAINING:
         return Progress(sentence=f"{missing[0].key.name} has no address yet")
-    return Progress(sentence="every pod has an address", leave="addressed", changes=changes)
+    return Progress(sentence="every pod has an address", leave="addressed", to=to, changes=changes)
 
 
 def announce(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG001

@@ -94,13 +94,22 @@ class Rung(Protocol):
     def scope(self, look: Look) -> Scope:
         """The pods it replaces, judged now."""
 
+    def from_s(self, look: Look) -> float:
+        """How long pods may have waited for a node, on narrower rungs, before this one is tried."""
+
     def step(self, look: Look, recovery: Recovery) -> StepResult:
         """Move `recovery` on by at most one phase."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a rung replaces: the pods now in its scope, and how many there must be afterwards."""
+    """What a rung replaces: the pods now in its scope, and how many there must be afterwards.
+
+    `names`: what they are called, where the rung replaces some of many. `rejoins`: those who are left have to
+    be told that the others are back.
+    """
 
     uids: frozenset[str]
     expected: int
+    names: frozenset[str] = frozenset()
+    rejoins: bool = False

@@ -5,9 +5,10 @@ Each doubt counts for the peer that serves:
 
 * a pod that is still being deleted keeps the whole gang from being placed;
 * fewer open nodes than replicas are too few, since replicas stand apart;
-* a refused replacement must be refused because of pod (anti-)affinity, so that a peer stands in its way, and
-  some peer must ask for other nodes. Among pods that ask for the same, any two places for the job include one
-  beside the peer, and the scheduler would have found it.
+* a replacement must be refused because of pod (anti-)affinity, so that a peer stands in its way, and some
+  peer must ask for other nodes. Among pods that ask for the same, any two places for the job include one
+  beside the peer, and the scheduler would have found it. Ranks of one job that are left serve nobody without
+  the others, so for them this last doubt does not count.
 
 Source: design §5.1 (place), §8 (3).
 """
@@ -23,6 +24,7 @@ from mindie_ha.policy.records import target_uids
 from mindie_ha.policy.rungs.returning import replacements
 from mindie_ha.policy.rungs.steps import Scope
 
+NO_WIDER = "no wider rung: "  # begins the message of a recovery that waits on for that reason
 RECHECK_S = 10.0  # nodes far away from the workload wake nobody
 _APART = re.compile(r"pod (anti-)?affinity", re.IGNORECASE)
 
@@ -38,6 +40,10 @@ def why_not(look: Look, recovery: Recovery, scope: Scope, *, peers: tuple[Pod, .
         return f"{stuck[0].key.name} is still being deleted ({why}), and nothing is placed beside it"
     if look.fleet.open < look.workload.replicas:
         return f"{look.workload.replicas} pods on nodes of their own, and {look.fleet.open} nodes are open"
+    return "" if look.lives_together else _no_way_around(look, recovery, scope, peers=peers)
+
+
+def _no_way_around(look: Look, recovery: Recovery, scope: Scope, *, peers: tuple[Pod, ...]) -> str:
     homeless = [pod for pod in replacements(look, recovery, scope) if not pod.node]
     for pod in homeless:
         if not _APART.search(pod.unschedulable):

@@ -1,0 +1,58 @@
+"""Those who were left join those who came anew: the phase of training rungs that keep some pods.
+
+Survivors hang in a collective with a rank that is gone. Their agents compare `RetryTime` in the job's
+`reset-config` and leave it when it grows, so it is raised once, to a number that is recorded first; whoever
+reads it later sees that it was said. Source: training contract §1.2, §3.7; design §5.1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from mindie_ha.model.decisions import AskRejoin
+from mindie_ha.model.pods import PodPhase
+from mindie_ha.model.recoveries import Recovery
+from mindie_ha.policy.leaders import REPLICA_TYPE
+from mindie_ha.policy.looks import Look
+from mindie_ha.policy.rungs.steps import Progress, Scope
+
+RESEND_S = 2.0  # the view lags a write by less
+
+
+def rejoin(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG001 - one shape for all
+    """Ask once, then wait until every rank runs, each of them once."""
+    reset = look.view.reset
+    if reset is None or reset.error:
+        why = (
+            reset.error
+            if reset is not None
+            else f"there is no ConfigMap reset-config-{look.workload.key.name}"
+        )
+        return Progress(sentence=why, failed=f"the pods that were kept cannot be told: {why}")
+    if reset.held:
+        why = f"the device plugin resets a card under {reset.key}"
+        return Progress(sentence=why, failed=f"the pods that were kept cannot be told: {why}")
+    wanted = reset.retry_time + 1 if recovery.rejoin is None else recovery.rejoin
+    if recovery.rejoin is None or reset.retry_time < wanted:
+        return Progress(
+            sentence=f"asking the pods that were kept to join again (RetryTime {wanted})",
+            actions=(AskRejoin(key=reset.key, retry_time=wanted, at_s=look.now_s),),
+            changes={"rejoin": wanted},
+            wake_at_s=look.now_s + RESEND_S,
+        )
+    return _together(look)
+
+
+def _together(look: Look) -> Progress:
+    missing = look.workload.replicas - len(look.alive)
+    if missing > 0:
+        return Progress(sentence=f"{missing} ranks are missing")
+    waiting = [pod for pod in look.alive if pod.phase is not PodPhase.RUNNING or pod.waiting_reason]
+    if waiting:
+        return Progress(sentence=f"{waiting[0].key.name} does not run yet")
+    ranks = Counter((pod.rank, pod.labels.get(REPLICA_TYPE, "")) for pod in look.alive)
+    (rank, _), count = ranks.most_common(1)[0]
+    if rank is None or count > 1:
+        what = "a pod has no rank" if rank is None else f"rank {rank} is there {count} times"
+        return Progress(sentence=what)
+    return Progress(sentence="every rank runs", leave="rejoined")
