@@ -8,7 +8,7 @@ JOBS ?= auto
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz check format lock wire bench clean
+.PHONY: help demo test test-real fuzz check format lock wire bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,10 @@ demo: .venv/run ## run one recovery on the embedded cluster and tell its story
 
 test: .venv/dev ## run the tests
 	@$(BIN)/pytest -n $(JOBS) --dist loadfile
+
+test-real: .venv/dev ## run the tests that need a real control plane (Debian's apt builds it once, about 4 minutes)
+	@$(BIN)/python -m tools.control_plane build >/dev/null
+	@$(BIN)/pytest tests/real -m real -n 3 --dist loadfile --durations=5
 
 fuzz: .venv/dev ## throw 10,000 hostile inputs at every parser of fault reports
 	@$(BIN)/pytest tests/intake -n $(JOBS) --hypothesis-profile=fuzz -m hypothesis --timeout 3600

@@ -1,14 +1,16 @@
 """The embedded cluster on its own, on wall time: what `mindie-ha sim` runs.
 
 Either with its own API server on a socket, or only its actors against a real one. MS Controllers dial the
-address that the manifests give them (127.0.0.1:8899), so a `mindie-ha run` in a second process serves them.
+address that the operator gives them, the cluster IP of a Service: behind it is a Ready pod that the Service
+selects, else 127.0.0.1:8899, so a `mindie-ha run` in a second process serves them.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from mindie_ha.demo.scenarios import Object
@@ -22,7 +24,9 @@ from mindie_ha.model.errors import InputError, MindieHaError
 from mindie_ha.sim import kubeconfigs
 from mindie_ha.sim.client import ApiClient
 from mindie_ha.sim.edge import served
+from mindie_ha.sim.ms.grpc_links import GrpcLink
 from mindie_ha.sim.ms.programs import program_factory
+from mindie_ha.sim.ms.routes import through_services
 from mindie_ha.sim.ms.settings import MsSettings
 from mindie_ha.sim.requests import Exchange
 from mindie_ha.sim.server import ApiServer
@@ -30,6 +34,7 @@ from mindie_ha.sim.transports import connected
 from mindie_ha.sim.world import World
 
 READY_S = 60.0
+NODE_LEASE_S = 10.0  # as real kubelets do; a real control plane marks a node after 40 s without
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,13 +68,20 @@ async def running(plan: ClusterPlan, *, log: Log) -> AsyncIterator[RunningCluste
         exchange, address = await _exchange(plan, stack, supervisor, clock=clock, entropy=entropy)
         stack.push_async_callback(supervisor.close)
         api = ApiClient(exchange)
+
+        def route(host: str, port: int) -> tuple[str, int]:
+            return through_services(world.cache, host, port)
+
         world = World(
             api=api,
             clock=clock,
             entropy=entropy.child("world"),
             nodes=nodes_of(plan.model, plan.nodes),
-            settings=world_settings(volcano_reschedules=plan.volcano_reschedules),
-            programs=program_factory(MsSettings(), clock=clock),
+            settings=replace(
+                world_settings(volcano_reschedules=plan.volcano_reschedules),
+                node_lease_s=NODE_LEASE_S if plan.actors_only else 0.0,
+            ),
+            programs=program_factory(MsSettings(), clock=clock, link_factory=partial(GrpcLink, route=route)),
         )
         supervisor.start("world", world.run, on_end=OnEnd.FAIL)
         try:

@@ -27,6 +27,7 @@ from mindie_ha.sim.actors.documents import annotations_of, condition, name_of, t
 from mindie_ha.sim.actors.faults import FAULTS
 from mindie_ha.sim.actors.kubelets import Kubelets, KubeletSettings
 from mindie_ha.sim.actors.machines import NodeModel, a2_nodes, device_annotations, node_object
+from mindie_ha.sim.actors.node_leases import NodeLeases
 from mindie_ha.sim.actors.node_lifecycles import NodeLifecycle, NodeLifecycleSettings
 from mindie_ha.sim.actors.nodeds import NodeDs, NodeDSettings
 from mindie_ha.sim.actors.operators import AscendOperator
@@ -54,6 +55,8 @@ class WorldSettings:
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     node_lifecycle: NodeLifecycleSettings = field(default_factory=NodeLifecycleSettings)
     rescheduler: ReschedulerSettings | None = None  # None: Volcano deletes nothing
+    node_lease_s: float = 0.0
+    """How often kubelets renew their Leases, for a control plane that looks at them; 0: never."""
 
 
 class World:
@@ -79,11 +82,16 @@ class World:
         self, entropy: Entropy, settings: WorldSettings, programs: ProgramFactory | None
     ) -> tuple[Actor, ...]:
         api, cache, clock = self.api, self.cache, self.clock
-        rescheduler: list[Actor] = []
+        optional: list[Actor] = []
         if (tuned := settings.rescheduler) is not None:
-            rescheduler.append(
-                Rescheduler(api=api, cache=cache, clock=clock, entropy=entropy, settings=tuned)
-            )
+            optional.append(Rescheduler(api=api, cache=cache, clock=clock, entropy=entropy, settings=tuned))
+        if settings.node_lease_s:
+            optional.append(
+                NodeLeases(
+                    api=api, cache=cache, clock=clock, entropy=entropy, models=self.nodes,
+                    renew_s=settings.node_lease_s,
+                )
+            )  # fmt: skip
         return (
             Kubelets(
                 api=api, cache=cache, clock=clock, entropy=entropy, models=self.nodes, programs=programs,
@@ -102,7 +110,7 @@ class World:
             ),
             GangScheduler(api=api, cache=cache, clock=clock, entropy=entropy, settings=settings.scheduler),
             AscendOperator(api=api, cache=cache, clock=clock, entropy=entropy),
-            *rescheduler,
+            *optional,
             VolcanoJobs(api=api, cache=cache, clock=clock, entropy=entropy),
         )  # fmt: skip
 

@@ -15,6 +15,7 @@ import grpc.aio
 
 from mindie_ha.sim.ms.links import LinkError, LinkTarget
 from mindie_ha.sim.ms.relays import Relay
+from mindie_ha.sim.ms.routes import Route, straight
 from mindie_ha.wire import config_pb2, config_pb2_grpc, fault_pb2, fault_pb2_grpc
 
 CHANNEL_OPTIONS = (
@@ -28,9 +29,9 @@ CALL_TIMEOUT_S = 10.0
 class GrpcLink:
     """A `ControllerLink` that dials from the pod's own address."""
 
-    def __init__(self, target: LinkTarget) -> None:
+    def __init__(self, target: LinkTarget, *, route: Route = straight) -> None:
         self._target = target
-        self._relay = Relay(host=target.host, port=target.port, local_ip=target.local_ip)
+        self._relay = Relay(host=target.host, port=target.port, local_ip=target.local_ip, route=route)
         self._channel: grpc.aio.Channel | None = None
 
     async def connect(self, *, wait_s: float) -> None:

@@ -3,7 +3,7 @@
 The server tells pods apart by peer address, and gRPC offers no way to bind a client channel to a local
 one. So a pod's channel dials a unix socket, and this relay connects onward from the pod's 127.x.y.z.
 It moves bytes and nothing else: when one side closes, the other is closed; when the onward connection
-fails, the inner one is closed, which gRPC sees as a failed connect.
+fails, the inner one is closed, which gRPC sees as a failed connect. `route` is asked anew for each of them.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from mindie_ha.sim.ms.routes import Route, straight
+
 _CHUNK = 64 * 1024
 
 
 class Relay:
     """Listens on a fresh unix socket; `target` is its gRPC address. Use as an async context manager."""
 
-    def __init__(self, *, host: str, port: int, local_ip: str) -> None:
+    def __init__(self, *, host: str, port: int, local_ip: str, route: Route = straight) -> None:
         self._host = host
         self._port = port
         self._local_ip = local_ip
+        self._route = route
         self._directory = tempfile.TemporaryDirectory(prefix="mindie-ha-")
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()
@@ -69,8 +72,9 @@ class Relay:
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with _closing(writer):
+            host, port = self._route(self._host, self._port)
             try:
-                onward = await asyncio.open_connection(self._host, self._port, local_addr=(self._local_ip, 0))
+                onward = await asyncio.open_connection(host, port, local_addr=(self._local_ip, 0))
             except OSError:
                 return  # the caller sees its connection closed
             async with _closing(onward[1]), asyncio.TaskGroup() as group:

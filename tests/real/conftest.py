@@ -1,0 +1,70 @@
+"""One control plane a test process, with simulated machines and a MindIE service; started on first use."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from mindie_ha.sim import kubeconfigs
+from mindie_ha.sim.client import ApiClient
+from mindie_ha.sim.transports import connected
+from tests.real import machines
+from tools.control_plane import binaries
+from tools.control_plane.objects import install_kinds
+from tools.control_plane.planes import ControlPlane
+
+SERVICE = machines.ROOT / "mindie_ha" / "demo" / "manifests" / "pd-ha.yaml"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything here is `real`: not for `make test`, with time for a whole cluster."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.real)
+            item.add_marker(pytest.mark.timeout(900))
+
+
+@pytest.fixture(scope="session")
+def built() -> Path:
+    """The binaries."""
+    return binaries.ensure(sys.stderr)
+
+
+@pytest.fixture(scope="session")
+def plane(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A healthy control plane with our kinds."""
+    made = ControlPlane(built, tmp_path_factory.mktemp("plane"))
+    made.start()
+    try:
+        install_kinds(made)
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture(scope="session")
+def field(plane: ControlPlane) -> Iterator[ControlPlane]:
+    """The control plane with machines, a service, and mindie-ha deployed: pods without a process so far."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    with machines.simulated(plane, service=SERVICE, seed=101 + worker):
+        machines.deploy(plane)
+        machines.until(lambda: machines.our_pods(plane), what="the pods of the Deployment are Ready")
+        yield plane
+
+
+@pytest.fixture
+def account(field: ControlPlane) -> Path:
+    """A kubeconfig with exactly the permissions of the manifests."""
+    return field.kubeconfig_for("mindie-ha", token=machines.account_token(field))
+
+
+@pytest.fixture
+async def api(field: ControlPlane) -> AsyncIterator[ApiClient]:
+    """The API as cluster admin."""
+    async with connected(kubeconfigs.read(field.kubeconfig)) as exchange:
+        yield ApiClient(exchange)
