@@ -15,7 +15,7 @@ from aiohttp import web
 
 from mindie_ha.app.core import Core
 from mindie_ha.app.edges import Edges
-from mindie_ha.app.listening import listen_on
+from mindie_ha.app.listening import Listener
 from mindie_ha.app.parts import Parts
 from mindie_ha.channels.connection_guard import PortLimits
 from mindie_ha.cluster.events import About
@@ -69,16 +69,21 @@ class App:
         runner = web.AppRunner(
             self._web(), access_log=None, handler_cancellation=True, shutdown_timeout=HTTP_STOP_S
         )
+        listener = Listener(
+            runner, self.settings.http, clock=core.clock, heard=self.outlets.certificates_heard
+        )
         try:
             if self._serve:
                 await runner.setup()
-                self.http_port = await listen_on(runner, self.settings.http.listen)
+                self.http_port = await listener.start()
+                self._guard_ports(http=True)
+                core.supervisor.start("connections", self.parts.guard.run)
+                if self.settings.http.tls_cert:
+                    core.supervisor.start("http certificates", listener.follow)
             await core.synced()
             if self._serve:
                 self.grpc_port = await self.outlets.start()
-                limits = PortLimits(per_address=self.settings.grpc.max_connections_per_address)
-                self.parts.guard.watch(self.grpc_port, limits)
-                core.supervisor.start("connections", self.parts.guard.run)
+                self._guard_ports(http=False)
             core.supervisor.start("events", self.parts.events.run)
             core.supervisor.start("roles", self.parts.roles.run)
             core.supervisor.start("engine", self.engine.run, on_end=OnEnd.FAIL)
@@ -95,8 +100,18 @@ class App:
             await core.supervisor.close()
             await self.parts.roles.close()
             await runner.cleanup()
+            listener.close()
             if self._audit is not None:
                 self._audit.close()
+
+    def _guard_ports(self, *, http: bool) -> None:
+        """Bound the connections of one address, to a port that is open now."""
+        grpc, web_ = self.settings.grpc, self.settings.http
+        if http:
+            limits = PortLimits(per_address=web_.max_connections_per_address, total=web_.max_connections)
+            self.parts.guard.watch(self.http_port, limits)
+        else:
+            self.parts.guard.watch(self.grpc_port, PortLimits(per_address=grpc.max_connections_per_address))
 
     def health(self) -> Health:
         """Live: no source is stuck. Ready: caches filled and servers listening.
@@ -124,6 +139,8 @@ class App:
             desk=self.isolations,
             rearm=self.rearm,
             pauses=self.pauses,
+            access=self.parts.access,
+            peers=self.core.peers,
         )
         return make_app(sources, max_body_bytes=self.settings.http.max_body_bytes)
 

@@ -28,5 +28,6 @@ class Edges:
     log: Log
     session: Callable[[], aiohttp.ClientSession] = open_session
     endpoints: Endpoints | None = None  # of MS pods; None: by HTTP, where `serve` allows sockets
+    in_pod: bool = False  # the service account of a pod is who we are
     serve: bool = True  # False: no listening sockets, for simulations on virtual time
     filled: Callable[[], None] = lambda: None  # called once the caches are filled

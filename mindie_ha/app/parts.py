@@ -12,6 +12,7 @@ from mindie_ha.channels import ms_endpoints
 from mindie_ha.channels.connection_guard import ConnectionGuard
 from mindie_ha.cluster.events import Events
 from mindie_ha.cluster.ledgers import Ledgers
+from mindie_ha.cluster.reviews import Reviews
 from mindie_ha.cluster.writer import Writer
 from mindie_ha.engine.executor import Executor
 from mindie_ha.engine.isolation_desk import IsolationDesk
@@ -29,6 +30,7 @@ from mindie_ha.engine.signal_desk import SignalDesk
 from mindie_ha.engine.workers import Engine
 from mindie_ha.policy.isolations import plan_node
 from mindie_ha.policy.planner import plan
+from mindie_ha.web.access import Access, AccessRules
 
 
 class LeadsAlone:
@@ -56,10 +58,23 @@ class Parts:
         )
         self.public = self._public(ledgers)
         self.signals = SignalDesk(store=store, resolver=core.desk, settings=settings, clock=clock)
+        self.access = self._access(in_pod=edges.in_pod)
         self.guard = ConnectionGuard(clock=clock, on_cut=self._cut, exempt=core.proxies.__contains__)
         self.outlets = self._outlets(edges)
         self.roles = self._roles(edges)
         self.engine = self._engine(ledgers)
+
+    def _access(self, *, in_pod: bool) -> Access:
+        http = self._core.settings.http
+        rules = AccessRules(
+            auth=http.auth,
+            in_pod=in_pod,
+            open_reads=http.open_reads,
+            client_certificates=bool(http.tls_client_ca),
+            rate_per_s=http.max_requests_per_s,
+        )
+        clock = self._core.clock
+        return Access(rules, judge=Reviews(self._core.client, clock=clock), clock=clock)
 
     def _cut(self, port: int, ip: str, number: int) -> None:
         self._core.metrics.connections_cut.labels("grpc" if port == self.outlets.port else "http").inc(number)

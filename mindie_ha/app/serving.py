@@ -24,7 +24,14 @@ async def serve(
     log = make_log(sys.stderr, level=log_level)
     transport = await connect(str(kubeconfig) if kubeconfig else None)
     heaps.relax()
-    edges = Edges(transport=transport, clock=LoopClock(), entropy=Entropy(), log=log, filled=heaps.freeze)
+    edges = Edges(
+        transport=transport,
+        clock=LoopClock(),
+        entropy=Entropy(),
+        log=log,
+        filled=heaps.freeze,
+        in_pod=kubeconfig is None,
+    )
     try:
         app = App(settings, edges, audit_file=audit_file)
         task = asyncio.create_task(app.run(), name="app")

@@ -91,11 +91,11 @@ class TlsWatch:
         self._heard(True, f"{self._where}: the files were renewed; new connections use them")
         return found
 
-    def server_context(self, *, demand: bool) -> ssl.SSLContext:
-        """A context for an HTTP server; `demand`: no connection without a certificate of the client CA."""
+    def server_context(self) -> ssl.SSLContext:
+        """A context for an HTTP server; a client may show a certificate, which is checked then."""
         context = self._context(anonymous=False)
         if self._files.ca_path:
-            context.verify_mode = ssl.CERT_REQUIRED if demand else ssl.CERT_OPTIONAL
+            context.verify_mode = ssl.CERT_OPTIONAL
         return context
 
     def _signature(self) -> _Signature:

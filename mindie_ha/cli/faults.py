@@ -13,20 +13,22 @@ import typer
 
 from mindie_ha.app import observe_faults
 from mindie_ha.cli.configs import load_settings
-from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption
+from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption, TokenOption
 from mindie_ha.cli.output import Format, print_document, print_line
 from mindie_ha.cli.sources import fetch, one_source, run_async
 from mindie_ha.cli.status import age
+from mindie_ha.cli.tokens import Server
 
 
 def faults(
     node: Annotated[str, typer.Option("--node", help="only this node")] = "",
     server: ServerOption = "",
+    token_file: TokenOption = None,
     kubeconfig: KubeconfigOption = None,
     output: OutputOption = Format.TEXT,
 ) -> None:
     """Show every current fault: where it was read, codes, levels, since when, and what it does to whom."""
-    found = run_async(gather(node, server, kubeconfig))
+    found = run_async(gather(node, Server.of(server, token_file), kubeconfig))
     if output is not Format.TEXT:
         print_document(found, output)
         return

@@ -19,9 +19,10 @@ import typer
 
 from mindie_ha.app import isolation_desk
 from mindie_ha.cli.configs import load_settings
-from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption
+from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption, TokenOption
 from mindie_ha.cli.output import Format, complain, print_document, print_line
 from mindie_ha.cli.sources import fetch, one_source, run_async, send
+from mindie_ha.cli.tokens import Server
 from mindie_ha.engine.isolation_desk import IsolationDesk, Recorded
 from mindie_ha.model.errors import InputError
 from mindie_ha.web.fault_reports import isolation_report
@@ -57,12 +58,13 @@ def isolate(
     device: DeviceOption = "",
     duration: Annotated[str, typer.Option("--for", help="90s, 30m, 12h, 7d; without: until released")] = "",
     server: ServerOption = "",
+    token_file: TokenOption = None,
     kubeconfig: KubeconfigOption = None,
     output: OutputOption = Format.TEXT,
 ) -> None:
     """Keep new work off NODE until it is released; what runs there goes on."""
     for_s = seconds(duration)
-    found = run_async(_isolate(node, device, reason, for_s, at=(server, kubeconfig)))
+    found = run_async(_isolate(node, device, reason, for_s, at=(Server.of(server, token_file), kubeconfig)))
     if output is not Format.TEXT:
         print_document(found, output)
         return
@@ -80,13 +82,14 @@ def release(
     device: DeviceOption = "",
     everything: Annotated[bool, typer.Option("--all", help="the node and all its cards")] = False,
     server: ServerOption = "",
+    token_file: TokenOption = None,
     kubeconfig: KubeconfigOption = None,
     output: OutputOption = Format.TEXT,
 ) -> None:
     """Let new work back on NODE (or one card, or all): whatever isolated it, while its fault lasts, too."""
     if device and everything:
         raise InputError("give one of --device and --all, not both", where="command line")
-    done, left = run_async(_release(node, device, everything, server, kubeconfig))
+    done, left = run_async(_release(node, device, everything, Server.of(server, token_file), kubeconfig))
     if output is not Format.TEXT:
         print_document({"node": node, "released": done, "left": left}, output)
     for entry in done if output is Format.TEXT else ():

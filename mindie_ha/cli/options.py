@@ -15,4 +15,12 @@ ServerOption = Annotated[
 KubeconfigOption = Annotated[
     Path | None, typer.Option("--kubeconfig", help="ask the cluster itself with this kubeconfig")
 ]
+TokenOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file",
+        envvar="MINDIE_HA_TOKEN_FILE",
+        help="with --server: a file with a bearer token, or a kubeconfig that has one",
+    ),
+]
 OutputOption = Annotated[Format, typer.Option("-o", "--output", help="text, json or yaml")]

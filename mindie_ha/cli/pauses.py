@@ -12,9 +12,10 @@ import typer
 from mindie_ha.app import pause_desk
 from mindie_ha.cli.configs import load_settings
 from mindie_ha.cli.isolations import seconds, user
-from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption
+from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption, TokenOption
 from mindie_ha.cli.output import Format, print_document, print_line
 from mindie_ha.cli.sources import fetch, one_source, run_async, send
+from mindie_ha.cli.tokens import Server
 from mindie_ha.model.errors import InputError
 from mindie_ha.policy import holds
 from mindie_ha.web.pauses import listed, plain
@@ -35,12 +36,13 @@ def pause(
     service: ServiceOption = "",
     duration: Annotated[str, typer.Option("--for", help="90s, 30m, 12h, 7d; without: until resumed")] = "",
     server: ServerOption = "",
+    token_file: TokenOption = None,
     kubeconfig: KubeconfigOption = None,
     output: OutputOption = Format.TEXT,
 ) -> None:
     """Hold deletions: no new recovery, no new deletion; tables, releases and the rest go on."""
     scope, for_s = one_scope(cluster, namespace, service), seconds(duration)
-    found = run_async(_pause(scope, reason, for_s, (server, kubeconfig)))
+    found = run_async(_pause(scope, reason, for_s, (Server.of(server, token_file), kubeconfig)))
     if output is not Format.TEXT:
         print_document(found, output)
         return
@@ -56,12 +58,13 @@ def resume(
     namespace: NamespaceOption = "",
     service: ServiceOption = "",
     server: ServerOption = "",
+    token_file: TokenOption = None,
     kubeconfig: KubeconfigOption = None,
     output: OutputOption = Format.TEXT,
 ) -> None:
     """End a pause; what was held goes on at once. Wider pauses stand until they are resumed themselves."""
     scope = one_scope(cluster, namespace, service)
-    found, left = run_async(_resume(scope, (server, kubeconfig)))
+    found, left = run_async(_resume(scope, (Server.of(server, token_file), kubeconfig)))
     if output is not Format.TEXT:
         print_document({**found, "left": left}, output)
         return

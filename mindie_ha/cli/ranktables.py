@@ -11,9 +11,10 @@ import typer
 
 from mindie_ha.app import published_table
 from mindie_ha.cli.configs import load_settings
-from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption
+from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption, TokenOption
 from mindie_ha.cli.output import Format, print_document, print_line, print_table
 from mindie_ha.cli.sources import fetch, one_source, run_async
+from mindie_ha.cli.tokens import Server
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ranktables import (
@@ -38,11 +39,12 @@ Named = Annotated[str, typer.Argument(help=NAMED)]
 def show(
     table: Named,
     server: ServerOption = "",
+    token_file: TokenOption = None,
     kubeconfig: KubeconfigOption = None,
     output: OutputOption = Format.TEXT,
 ) -> None:
     """Show a table and what MS Controller would say to it. Exits 1 if it would be refused."""
-    text = read(table, server, kubeconfig)
+    text = read(table, Server.of(server, token_file), kubeconfig)
     reading = read_global(text)
     if output is not Format.TEXT:
         findings = [
@@ -59,15 +61,17 @@ def show(
 
 
 @app.command("diff")
-def difference(
+def difference(  # noqa: PLR0917 - a command: the command line gives them by name
     before: Named,
     after: Named,
     server: ServerOption = "",
+    token_file: TokenOption = None,
     kubeconfig: KubeconfigOption = None,
     output: OutputOption = Format.TEXT,
 ) -> None:
     """Show what changed between two tables. Exits 1 if they differ."""
-    left, right = (readable(each, read(each, server, kubeconfig)) for each in (before, after))
+    at = Server.of(server, token_file)
+    left, right = (readable(each, read(each, at, kubeconfig)) for each in (before, after))
     found = diff(left, right)
     lines = list(diff_lines(found))
     if output is not Format.TEXT:

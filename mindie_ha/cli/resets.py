@@ -12,9 +12,10 @@ import typer
 from mindie_ha.app import rearm_desk
 from mindie_ha.cli.configs import load_settings
 from mindie_ha.cli.isolations import user
-from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption
+from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption, TokenOption
 from mindie_ha.cli.output import Format, print_document, print_line
 from mindie_ha.cli.sources import one_source, run_async, send
+from mindie_ha.cli.tokens import Server
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.web.workloads import plain
@@ -25,6 +26,7 @@ def reset(
     workload: Annotated[str, typer.Argument(metavar="NAMESPACE/NAME", help="name of the workload")],
     reason: Annotated[str, typer.Option("--reason", help="why, in one line")] = "",
     server: ServerOption = "",
+    token_file: TokenOption = None,
     kubeconfig: KubeconfigOption = None,
     output: OutputOption = Format.TEXT,
 ) -> None:
@@ -34,7 +36,7 @@ def reset(
         raise InputError(
             f"{workload[:80]!r} is no NAMESPACE/NAME", where="command line", advice="see `mindie-ha status`"
         )
-    found = run_async(_reset(key, reason, server, kubeconfig))
+    found = run_async(_reset(key, reason, Server.of(server, token_file), kubeconfig))
     if output is not Format.TEXT:
         print_document(found, output)
     elif not found["changed"]:

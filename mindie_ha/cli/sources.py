@@ -12,7 +12,8 @@ import aiohttp
 import orjson
 from yarl import URL
 
-from mindie_ha.model.errors import Conflict, InputError, NotFound, Unreachable
+from mindie_ha.cli.tokens import headers
+from mindie_ha.model.errors import Conflict, Denied, InputError, NotFound, Unreachable
 
 TIMEOUT_S = 10.0
 T = TypeVar("T")
@@ -27,13 +28,14 @@ async def send(server: str, path: str, *, method: str, body: object = None) -> t
     """One request to a controller; its body and headers. Raises InputError, NotFound, ClusterError."""
     if not server.startswith(("http://", "https://")):
         raise InputError("not an http:// or https:// URL", where=f"--server {server}")
+    proof = headers(server, method=method)
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
     url = server.rstrip("/") + path
     data = None if body is None else orjson.dumps(body)
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
-            session.request(method, URL(url, encoded=True), data=data) as answer,
+            session.request(method, URL(url, encoded=True), data=data, headers=proof) as answer,
         ):
             found = await answer.read()
             _check(answer.status, found, server=server, path=path)
@@ -48,6 +50,9 @@ def _check(status: int, body: bytes, *, server: str, path: str) -> None:
     """Raise what an answer says."""
     if status == 400:
         raise InputError(_reason(body, f"{path} refused it"), where=_place(body, path))
+    if status in (401, 403):
+        why = _reason(body, f"{path} answered {status}")
+        raise Denied(f"{why}; give --token-file FILE (docs/security.md)", status=status)
     if status == 404:
         raise NotFound(_reason(body, f"{path} is not there"), status=404)
     if status == 409:

@@ -12,16 +12,20 @@ import typer
 
 from mindie_ha.app import observe
 from mindie_ha.cli.configs import load_settings
-from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption
+from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption, TokenOption
 from mindie_ha.cli.output import Format, print_document, print_line, print_table
 from mindie_ha.cli.sources import fetch, one_source, run_async
+from mindie_ha.cli.tokens import Server
 
 
 def status(
-    server: ServerOption = "", kubeconfig: KubeconfigOption = None, output: OutputOption = Format.TEXT
+    server: ServerOption = "",
+    token_file: TokenOption = None,
+    kubeconfig: KubeconfigOption = None,
+    output: OutputOption = Format.TEXT,
 ) -> None:
     """Show every service and job: state, recoveries, faults, table. Exits 1 if any is parked."""
-    found = run_async(gather(server, kubeconfig))
+    found = run_async(gather(Server.of(server, token_file), kubeconfig))
     services = found["services"]
     if output is not Format.TEXT:
         print_document(found, output)

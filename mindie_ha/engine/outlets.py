@@ -93,9 +93,9 @@ class Outlets:
             streams=self.streams,
             reports=self._reports,
             entropy=self._entropy.child("signals"),
-            passthrough=Passthrough(upstream, connect=connector(upstream, heard=self._tls_heard)),
+            passthrough=Passthrough(upstream, connect=connector(upstream, heard=self.certificates_heard)),
             clock=self._clock,
-            tls_heard=self._tls_heard,
+            tls_heard=self.certificates_heard,
         )
         self.port = await self._server.start()
         return self.port
@@ -118,7 +118,8 @@ class Outlets:
         """Send the current table to the push targets once more; how many there are."""
         return self._publisher.push_again(service)
 
-    def _tls_heard(self, used: bool, text: str) -> None:
+    def certificates_heard(self, used: bool, text: str) -> None:
+        """Certificate files were renewed, or could not be."""
         self._metrics.tls_renewals.labels("used" if used else "refused").inc()
         (self._log.info if used else self._log.warning)("certificate files", result=text)
 

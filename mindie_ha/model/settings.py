@@ -52,6 +52,14 @@ class PeerCheckMode(StrEnum):
     OFF = "off"
 
 
+class HttpAuth(StrEnum):
+    """Who may change something over HTTP."""
+
+    AUTO = "auto"
+    TOKEN_REVIEW = "token-review"  # noqa: S105 - the name of an API
+    OFF = "off"
+
+
 class PhaseSettings(Section):
     """Deadlines of the Kubernetes rungs (seconds)."""
 
@@ -300,6 +308,25 @@ class HttpSettings(Section):
 
     listen: str = ":8080"
     max_body_bytes: int = Field(1 << 20, ge=1024, description="larger requests are refused")
+    auth: HttpAuth = Field(
+        HttpAuth.AUTO,
+        description="changes need a token: token-review; in a pod or from another machine: auto; never: off",
+    )
+    open_reads: bool = Field(True, description="reading needs no token")
+    tls_cert: str = Field("", description="PEM file; with it and tls_key the server speaks TLS")
+    tls_key: str = Field("", description="PEM file; all PEM files are read again when they change")
+    tls_client_ca: str = Field(
+        "", description="PEM file; all but the probes need a client certificate that it signed"
+    )
+    max_connections: int = Field(1024, ge=1, description="the youngest above it are closed")
+    max_connections_per_address: int = Field(256, ge=1, description="the youngest above it are closed")
+    max_requests_per_s: float = Field(100.0, gt=0, description="from one address; others are answered 429")
+
+    @model_validator(mode="after")
+    def _tls_is_whole(self) -> Self:
+        if bool(self.tls_cert) != bool(self.tls_key) or (self.tls_client_ca and not self.tls_cert):
+            raise ValueError("http.tls_cert and http.tls_key belong together; http.tls_client_ca needs both")
+        return self
 
 
 class ClusterSettings(Section):

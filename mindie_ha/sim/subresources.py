@@ -29,6 +29,7 @@ from mindie_ha.sim.storage import Stored, kind_of
 REVIEWS = {
     "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews": "SelfSubjectAccessReview",
     "/apis/authorization.k8s.io/v1/subjectaccessreviews": "SubjectAccessReview",
+    "/apis/authentication.k8s.io/v1/tokenreviews": "TokenReview",
 }
 _BUDGETS = ("policy", "poddisruptionbudgets")
 
@@ -125,13 +126,30 @@ def _ready(pod: Object) -> bool:
 
 
 def review(kind: str, body: Any) -> Object:
-    """An access review: everybody may do everything here."""
+    """An access review: everybody may do everything here, and `sim:NAME` is the token of NAME."""
     spec = body.get("spec") if isinstance(body, dict) else None
+    if kind == "TokenReview":
+        return _token_review(spec if isinstance(spec, dict) else {})
     status = {"allowed": True, "reason": "the embedded cluster allows everything"}
     return {
         "kind": kind,
         "apiVersion": "authorization.k8s.io/v1",
         "metadata": {},
         "spec": spec or {},
+        "status": status,
+    }
+
+
+def _token_review(spec: Object) -> Object:
+    kind, _, name = str(spec.get("token", "")).partition(":")
+    status: Object = {"error": "invalid bearer token"}
+    if kind == "sim" and name:
+        user = {"username": name, "uid": name, "groups": ["system:authenticated"]}
+        status = {"authenticated": True, "user": user, "audiences": ["sim"]}
+    return {
+        "kind": "TokenReview",
+        "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {},
+        "spec": spec,
         "status": status,
     }

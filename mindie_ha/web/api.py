@@ -31,8 +31,9 @@ from mindie_ha.engine.records import Recorder
 from mindie_ha.engine.sinks import as_json
 from mindie_ha.intake import bodies
 from mindie_ha.model.errors import InputError
-from mindie_ha.model.ids import ObjectKey, job_key, service_key
+from mindie_ha.model.ids import ObjectKey, ScopeKey, job_key, service_key
 from mindie_ha.web import nodes, pauses, workloads
+from mindie_ha.web.access import USER, Access
 from mindie_ha.web.answers import json_response, problem
 from mindie_ha.web.fault_reports import FleetReporter
 from mindie_ha.web.reports import Reporter
@@ -45,6 +46,14 @@ STATUS_OF = {
     ReportCode.TOO_MANY: 429,
     ReportCode.NOT_KEPT: 503,
 }
+
+
+class Peers(Protocol):
+    """`engine.peer_checks.PeerCheck`."""
+
+    def refusal(self, service: ScopeKey, ip: str) -> str:
+        """Why an address gets nothing of a service; empty where it does."""
+        ...
 
 
 class TableSource(Protocol):
@@ -86,6 +95,8 @@ class Sources:
     desk: nodes.Desk
     rearm: workloads.Desk
     pauses: pauses.Desk
+    access: Access
+    peers: Peers
 
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -94,7 +105,7 @@ SOURCES: web.AppKey[Sources] = web.AppKey("sources", Sources)
 
 def make_app(sources: Sources, *, max_body_bytes: int) -> web.Application:
     """The application, ready to be served."""
-    app = web.Application(client_max_size=max_body_bytes, middlewares=[_plain_errors])
+    app = web.Application(client_max_size=max_body_bytes, middlewares=[_plain_errors, sources.access.gate])
     app[SOURCES] = sources
     app.add_routes(
         [
@@ -162,6 +173,8 @@ async def _ranktable(request: web.Request) -> web.Response:
     tables = request.app[SOURCES].tables
     service = ServiceRef(request.match_info["namespace"], request.match_info["name"])
     known = _known_digest(request)
+    if refusal := _not_theirs(request, service):
+        return problem(403, refusal, where=request.path, advice="ask with a token (docs/security.md)")
     try:
         wait_s = min(float(request.query.get("wait", "0")), MAX_WAIT_S)
     except ValueError:
@@ -186,6 +199,14 @@ async def _ranktable(request: web.Request) -> web.Response:
     if known == table.digest:
         return web.Response(status=304, headers=headers)
     return web.Response(text=table.text, content_type="application/json", headers=headers)
+
+
+def _not_theirs(request: web.Request, service: ServiceRef) -> str:
+    """Why a table is not for the address that asks, who shows no token either."""
+    if USER in request:
+        return ""
+    scope = service_key(service.namespace, service.job_id)
+    return request.app[SOURCES].peers.refusal(scope, request.remote or "")
 
 
 async def _push(request: web.Request) -> web.Response:

@@ -17,6 +17,7 @@ from aiohttp import web
 
 from mindie_ha.engine.isolation_desk import Recorded
 from mindie_ha.model.errors import InputError, MindieHaError
+from mindie_ha.web.access import person_of
 from mindie_ha.web.answers import asked, json_response, problem, refusal, seconds_of, text_of
 from mindie_ha.web.fault_reports import FleetReporter, isolation_report
 
@@ -85,7 +86,7 @@ async def _isolate(request: web.Request) -> web.Response:
             request.match_info["node"],
             device=text_of(body, "device"),
             text=text_of(body, "reason"),
-            person=text_of(body, "person") or ANYBODY,
+            person=person_of(request, text_of(body, "person"), otherwise=ANYBODY),
             for_s=seconds_of(body, "for_s"),
         )
     except InputError as error:
@@ -94,7 +95,7 @@ async def _isolate(request: web.Request) -> web.Response:
 
 
 async def _release(request: web.Request) -> web.Response:
-    person = request.query.get("person", ANYBODY)
+    person = person_of(request, request.query.get("person", ""), otherwise=ANYBODY)
     released = request.app[DESK].release(request.match_info["node"], request.match_info["id"], person=person)
     return await _answer(released, where=request.path, changed=200)
 

@@ -16,6 +16,7 @@ from aiohttp import web
 from mindie_ha.engine.pause_desk import Paused
 from mindie_ha.model.errors import MindieHaError
 from mindie_ha.model.pauses import Pause
+from mindie_ha.web.access import person_of
 from mindie_ha.web.answers import asked, json_response, refusal, seconds_of, text_of
 from mindie_ha.web.reports import pause_report
 
@@ -64,7 +65,7 @@ async def _pause(request: web.Request) -> web.Response:
         done = await request.app[DESK].pause(
             text_of(body, "scope"),
             text=text_of(body, "reason"),
-            person=text_of(body, "person") or ANYBODY,
+            person=person_of(request, text_of(body, "person"), otherwise=ANYBODY),
             for_s=seconds_of(body, "for_s"),
         )
     except MindieHaError as error:
@@ -73,7 +74,7 @@ async def _pause(request: web.Request) -> web.Response:
 
 
 async def _resume(request: web.Request) -> web.Response:
-    person = request.query.get("person", ANYBODY)
+    person = person_of(request, request.query.get("person", ""), otherwise=ANYBODY)
     try:
         done = await request.app[DESK].resume(request.match_info["scope"], person=person)
     except MindieHaError as error:

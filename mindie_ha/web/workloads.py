@@ -14,6 +14,7 @@ from aiohttp import web
 from mindie_ha.engine.rearm_desk import Rearmed
 from mindie_ha.model.errors import MindieHaError
 from mindie_ha.model.ids import ObjectKey
+from mindie_ha.web.access import person_of
 from mindie_ha.web.answers import asked, json_response, refusal, text_of
 
 FIELDS = frozenset({"reason", "person"})
@@ -41,7 +42,7 @@ async def _reset(request: web.Request) -> web.Response:
     key = ObjectKey(request.match_info["namespace"], request.match_info["name"])
     try:
         body = await asked(request, FIELDS)
-        person = text_of(body, "person") or ANYBODY
+        person = person_of(request, text_of(body, "person"), otherwise=ANYBODY)
         done = await request.app[DESK].reset(key, text=text_of(body, "reason"), person=person)
     except MindieHaError as error:
         return refusal(error, where=request.path, advice="GET /v1/services shows every workload")

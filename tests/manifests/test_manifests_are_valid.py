@@ -20,11 +20,20 @@ OBJECTS: list[dict[str, Any]] = [
 ]
 
 
+EXAMPLES: list[dict[str, Any]] = [
+    document
+    for path in sorted((FOLDER / "examples").glob("*.yaml"))
+    for document in yaml.safe_load_all(path.read_text(encoding="utf-8"))
+]
+
+
 def named(kind: str, name: str) -> dict[str, Any]:
     return next(each for each in OBJECTS if each["kind"] == kind and each["metadata"]["name"] == name)
 
 
-@pytest.mark.parametrize("document", OBJECTS, ids=lambda each: f"{each['kind']}-{each['metadata']['name']}")
+@pytest.mark.parametrize(
+    "document", [*OBJECTS, *EXAMPLES], ids=lambda each: f"{each['kind']}-{each['metadata']['name']}"
+)
 def test_manifest_fits_the_schema(document: dict[str, Any]) -> None:
     kubernetes_validate.validate(document, "1.28", strict=True)
 

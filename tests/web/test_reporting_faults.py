@@ -10,8 +10,10 @@ from prometheus_client import CollectorRegistry
 
 from mindie_ha.channels.ports import ReportAnswer, ReportCode
 from mindie_ha.engine.records import Recorder
+from mindie_ha.kit.clock import LoopClock
 from mindie_ha.web import nodes, pauses, workloads
-from mindie_ha.web.api import Health, Sources, TableSource, make_app
+from mindie_ha.web.access import Access, AccessRules, Judge
+from mindie_ha.web.api import Health, Peers, Sources, TableSource, make_app
 from mindie_ha.web.fault_reports import FleetReporter
 from mindie_ha.web.reports import Reporter
 from tests.channels.fakes import FakeReports
@@ -39,6 +41,8 @@ async def _post(reports: FakeReports, **sent: Any) -> tuple[int, dict[str, Any]]
         desk=cast("nodes.Desk", None),
         rearm=cast("workloads.Desk", None),
         pauses=cast("pauses.Desk", None),
+        access=Access(AccessRules(), judge=cast("Judge", None), clock=LoopClock()),
+        peers=cast("Peers", None),
     )
     async with TestClient(TestServer(make_app(sources, max_body_bytes=65536))) as client:
         response = await client.post("/v1/faults", **sent)
