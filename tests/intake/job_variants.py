@@ -40,6 +40,7 @@ SHAPES = (
     Variant("bad-name", PROCESS, put("metadata name", "Pretrain"), "upper-case"),
     Variant("bad-name", PROCESS, put("metadata name", "a" * 60), "too-long"),
     Variant("no-pods", VCJOB, all_of(put("spec tasks", []), put("spec minAvailable", None)), kind="Job"),
+    Variant("empty-replica", COORDINATOR, put(WORKER, {}), "mapping"),
     Variant("framework", PROCESS, label("framework", "jax"), "unknown"),
     Variant("framework", PROCESS, label("framework", None), "absent"),
     Variant(

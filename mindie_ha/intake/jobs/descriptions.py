@@ -97,6 +97,7 @@ class Task:
     node_selector: Mapping[str, str]
     config_map_volumes: Mapping[str, str]  # volume -> ConfigMap
     containers: tuple[Container, ...]
+    written: bool = True  # False: it stands there with nothing in it, so nothing can be said of its pods
 
     @property
     def main(self) -> Container | None:
@@ -186,6 +187,11 @@ class JobDescription:
     def replicas(self) -> int:
         """All pods."""
         return sum(task.replicas for task in self.tasks)
+
+    @property
+    def complete(self) -> bool:
+        """Whether something is written of each of its pods."""
+        return bool(self.tasks) and all(task.written for task in self.tasks)
 
     @property
     def cards(self) -> int:

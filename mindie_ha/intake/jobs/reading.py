@@ -26,6 +26,7 @@ VC_API = re.compile(r"batch\.volcano\.sh/")
 ASCEND_API = re.compile(r"mindxdl\.gitee\.com/")
 MAX_ITEMS = 500
 CARDS = re.compile(r"huawei\.com/(?:Ascend[\w-]+|npu)\Z")
+_RESTART_POLICY = {JobKind.ASCEND_JOB: "Never", JobKind.VC_JOB: "OnFailure", JobKind.POD_SET: "Always"}
 _WHOLE = re.compile(r"[0-9]{1,9}\Z")
 
 
@@ -138,7 +139,7 @@ class _Reader:
         replicas = self.number(spec, "replicas", path)
         own = self.text(spec, "restartPolicy", path)
         theirs = self.text(pod, "restartPolicy", pod_path)
-        default = "Never" if self.kind is JobKind.ASCEND_JOB else "Always"
+        default = _RESTART_POLICY[self.kind]
         return Task(
             path=path,
             template_path=template_path,
@@ -155,6 +156,7 @@ class _Reader:
                 self.container(item, (*pod_path, "containers", number))
                 for number, item in self.items(pod.get("containers"), (*pod_path, "containers"))
             ),
+            written=isinstance(value, dict) and bool(value),
         )
 
     def container(self, value: object, path: Path) -> Container:

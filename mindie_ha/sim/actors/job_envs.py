@@ -2,8 +2,9 @@
 
 A MindIE job (labels `app` and `jobID`) gets the inference set only; other jobs get the common set and, if
 their pods request NPUs, the set of their framework and of their recover strategies. The strategy tables are
-data. Entries are appended without looking for one of the same name: the later one wins in Kubernetes.
-Source: rescheduling contract §4.6.
+data. Entries are appended without looking for one of the same name: the later one wins in Kubernetes. Any
+text in `recover-strategy` switches the watchdog off, known or not; blanks are not trimmed.
+Source: rescheduling contract §4.6; training contract §3.4.
 """
 
 from __future__ import annotations
@@ -101,9 +102,10 @@ def _pytorch(job: JobSpec, role: Role, index: int, addresses: Addresses, npus: i
     if job.labels.get("subHealthyStrategy") == "hotSwitch":
         availability.add("recover")
         flags += STRATEGY_FLAGS["recover"]
-    if availability:
+    asked = bool(job.annotations.get("recover-strategy"))
+    if availability or asked:
         env += _plain(HIGH_AVAILABILITY=",".join(sorted(availability)))
-    if chosen:
+    if asked:
         env += _plain(HCCL_ASYNC_ERROR_HANDLING="0")
     return env + _flags(flags)
 
@@ -127,13 +129,14 @@ def _mindspore(job: JobSpec, role: Role, index: int, addresses: Addresses, npus:
     if job.labels.get("subHealthyStrategy") == "hotSwitch":
         features.add("ARF:1")
         flags += STRATEGY_FLAGS["recover"]
-    if features:
+    asked = bool(job.annotations.get("recover-strategy"))
+    if features or asked:
         env += _plain(MINDIO_FOR_MINDSPORE="1")
-    if chosen:
+    if asked:
         env += _plain(MS_ENABLE_THM="{HCCL_WATCHDOG:0}")
     if job.labels.get("pod-rescheduling") == "on":
         features.add("RSC:1")
-    if features:
+    if features or asked:
         env += _plain(MS_ENABLE_TFT="{" + ",".join(sorted(features)) + "}")
     return env + _flags(flags)
 
@@ -153,8 +156,8 @@ def _tensorflow(job: JobSpec, role: Role, index: int, addresses: Addresses, npus
 
 
 def strategies(job: JobSpec) -> list[str]:
-    """The known items of annotation `recover-strategy`, in order."""
-    listed = [item.strip() for item in job.annotations.get("recover-strategy", "").split(",")]
+    """The known items of annotation `recover-strategy`, in order; one with a blank is unknown."""
+    listed = job.annotations.get("recover-strategy", "").split(",")
     return [item for item in dict.fromkeys(listed) if item in STRATEGY_FLAGS]
 
 

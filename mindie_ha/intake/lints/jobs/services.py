@@ -38,7 +38,7 @@ def mindie_pod_labels(job: JobDescription) -> Hits:
     """The same labels on the pods."""
     if job.role is Role.TRAINING:
         return
-    for task in job.tasks:
+    for task in job.tasks if job.complete else ():
         path = (*task.template_path, "metadata", "labels")
         for name in (LABEL_APP, LABEL_JOB_ID):
             wanted, found = job.labels.get(name), task.labels.get(name)
@@ -73,7 +73,7 @@ def too_many_ms(job: JobDescription) -> Hits:
 
 def pod_level_alone(job: JobDescription) -> Hits:
     """The pod level without a peer."""
-    if job.pod_level and job.replicas == 1 and job.role in MS:
+    if job.pod_level and job.complete and job.replicas == 1 and job.role in MS:
         yield Hit(job.label("pod-rescheduling"), "is on, but the job has one pod")
 
 
@@ -85,7 +85,7 @@ def pod_level_on_server(job: JobDescription) -> Hits:
 
 def server_without_cards(job: JobDescription) -> Hits:
     """A Server that asks for no NPU."""
-    if job.role is Role.SERVER and job.tasks and not any(task.cards for task in job.tasks):
+    if job.role is Role.SERVER and job.complete and not any(task.cards for task in job.tasks):
         yield Hit(job.tasks_path, "asks for no NPU")
 
 

@@ -70,6 +70,13 @@ def no_pods(job: JobDescription) -> Hits:
         yield Hit(job.tasks_path, "is missing or empty")
 
 
+def empty_replica(job: JobDescription) -> Hits:
+    """A replica type or task with nothing in it."""
+    for task in job.tasks:
+        if not task.written:
+            yield Hit(task.path, "is empty")
+
+
 def framework(job: JobDescription) -> Hits:
     """Label `framework`."""
     if job.framework is None and not _mistaken(job, "framework"):
@@ -122,7 +129,7 @@ def no_leader(job: JobDescription) -> Hits:
 def container_ascend(job: JobDescription) -> Hits:
     """A container of that name."""
     for task in job.tasks:
-        if task.main is None:
+        if task.main is None and task.written:
             names = listed(quoted(one.name) for one in task.containers) or "none"
             yield Hit(
                 (*task.pod_path, "containers"), f"has no container named {CONTAINER} (containers: {names})"
@@ -166,13 +173,13 @@ def scheduler(job: JobDescription) -> Hits:
 
 def min_available_high(job: JobDescription) -> Hits:
     """A gang larger than the job."""
-    if job.min_available is not None and job.min_available > job.replicas:
-        yield Hit(_gang(job), f"is {job.min_available}, but the job has {job.replicas} pods")
+    if job.complete and job.min_available is not None and job.min_available > job.replicas:
+        yield Hit(_gang(job), f"is {job.min_available}; replicas of the job: {job.replicas}")
 
 
 def min_available_low(job: JobDescription) -> Hits:
     """A gang smaller than the job."""
-    if job.min_available is not None and job.min_available < job.replicas:
+    if job.complete and job.min_available is not None and job.min_available < job.replicas:
         yield Hit(_gang(job), f"is {job.min_available} of {job.replicas} pods", fix=f"write {job.replicas}")
 
 
@@ -241,6 +248,14 @@ RULES: tuple[JobRule, ...] = (
         no_pods,
         "the operator fails the job with InvalidSpecs",
         "write replicaSpecs (vcjob: tasks)",
+        about=("spec.replicaSpecs",),
+    ),
+    JobRule(
+        "empty-replica",
+        ERROR,
+        empty_replica,
+        "the operator fails the job with InvalidReplicaSpec",
+        "write replicas, restartPolicy and template, or remove it",
         about=("spec.replicaSpecs",),
     ),
     JobRule(

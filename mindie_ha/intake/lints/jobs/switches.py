@@ -133,7 +133,8 @@ def fault_retry_times_value(job: JobDescription) -> Hits:
 def fault_retry_times_absent(job: JobDescription) -> Hits:
     """Software failures that nobody answers."""
     path = job.label("fault-retry-times")
-    if not job.rescheduled or not job.cards or any(mistake.path == path for mistake in job.mistakes):
+    wants = job.cards or job.role is Role.SERVER
+    if not job.rescheduled or not wants or any(mistake.path == path for mistake in job.mistakes):
         return
     value = job.labels.get("fault-retry-times")
     if value is None or (INTEGER.match(value) and int(value) == 0):
