@@ -126,6 +126,8 @@ def parameter_table(rows: Sequence[Parameter]) -> Iterator[str]:
             low, high = one.bounds
             values = f"{values} {low}" if low == high else f"{values} {low} to {high}"
         meaning = one.meaning + (" Injected." if one.injected else "")
+        if one.frameworks:
+            meaning = f"{', '.join(sorted(one.frameworks))}: {meaning}"
         told = ", ".join(rules.get(one.name, []))
         readers = ", ".join(one.read_by)
         yield row(f"`{one.name}`", values.strip(), one.default, meaning, one.conflicts, readers, told)

@@ -12,7 +12,19 @@ from typing import Annotated
 import typer
 
 from mindie_ha import __version__
-from mindie_ha.cli import demo, faults, isolations, lint, pauses, ranktables, resets, run, sim, status
+from mindie_ha.cli import (
+    demo,
+    explain,
+    faults,
+    isolations,
+    lint,
+    pauses,
+    ranktables,
+    resets,
+    run,
+    sim,
+    status,
+)
 from mindie_ha.cli.options import OutputOption
 from mindie_ha.cli.output import Format, complain, print_document, print_line
 from mindie_ha.model.errors import InputError, MindieHaError
@@ -43,6 +55,7 @@ app.command("pause")(pauses.pause)
 app.command("resume")(pauses.resume)
 app.command("reset")(resets.reset)
 app.command("lint")(lint.lint)
+app.command("explain")(explain.explain_command)
 app.add_typer(ranktables.app, name="ranktable")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -42,3 +43,38 @@ def test_a_file_that_cannot_be_read_is_one_line_and_exit_2(tmp_path: Path, text:
     assert (code, out) == (2, "")
     assert str(path) in err
     assert err.count("\n") == 1
+
+
+def test_folders_and_stdin_are_read_and_other_files_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "a.yaml").write_text(Path(VALID).read_text())
+    (tmp_path / "b.yml").write_text("a: [")
+    (tmp_path / "c.txt").write_text("a: [")
+    code, out, err = call("lint", str(tmp_path / "below"))
+    assert (code, err) == (0, "")
+    assert "a.yaml" in out
+    code, out, err = call("lint", str(tmp_path), WRONG)
+    assert code == 2
+    assert "wrong (node report" in out
+    assert "b.yml" in err
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path(WRONG).read_bytes())))
+    assert call("lint", "-")[0] == 1
+
+
+def test_a_job_finding_has_place_reason_fix_severity_and_docs(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(Path("tests/data/jobs/clean_mindie_coordinator.yaml").read_text().replace('"on"', "on"))
+    code, out, _ = call("lint", str(path), "-o", "json")
+    (job,) = json.loads(out)["objects"]
+    (finding,) = job["findings"]
+    assert (code, job["document"], job["file"]) == (1, 1, str(path))
+    assert finding["where"] == "metadata.labels.pod-rescheduling"
+    assert (finding["line"], finding["severity"], finding["docs"]) == (
+        12,
+        "error",
+        "docs/lint.md#not-a-string",
+    )
+    assert finding["why"]
+    assert finding["advice"]

@@ -32,6 +32,7 @@ SERVER, COORDINATOR, PLUGIN, ENGINE = (
 
 SHAPES = (
     Variant("not-a-string", POD, label("pod-rescheduling", True), "unquoted-on"),
+    Variant("not-a-string", COORDINATOR, label("pod-rescheduling", True), "unquoted-on-of-ms"),
     Variant("not-a-string", SERVER, label("fault-retry-times", 10000), "number"),
     Variant("not-a-string", PROCESS, variable("A", 1), "variable"),
     Variant("not-a-string", ENGINE, put("spec template metadata labels app", 3), "deployment", "Deployment"),

@@ -151,6 +151,10 @@ class JobDescription:
         """Path of a label."""
         return (*self.labels_path, name)
 
+    def mistaken(self, path: Path) -> bool:
+        """Whether what stands there is of a wrong type: said already, and of unknown meaning."""
+        return any(mistake.path == path for mistake in self.mistakes)
+
     def annotation(self, name: str) -> Path:
         """Path of an annotation."""
         return (*self.annotations_path, name)

@@ -1,7 +1,7 @@
 """The environment of one pod's container `ascend` as the Ascend Operator will make it.
 
-What is only known in the cluster stands in angle brackets. Order and content are those of the operator; a test
-compares them with the embedded one, variable by variable.
+What is only known in the cluster stands in angle brackets. A test compares it with what the embedded operator
+injects, variable by variable.
 
 Source: rescheduling contract §4.6.
 """

@@ -9,7 +9,7 @@ Source: training contract §1.0.4, §1.10, §1.14, §3.2-3.5; rescheduling contr
 from __future__ import annotations
 
 from mindie_ha.policy.parameters.metadata import CLUSTERD, KUBERNETES, OPERATOR, PROCESS, US, VOLCANO
-from mindie_ha.policy.parameters.modes import Mode
+from mindie_ha.policy.parameters.modes import Framework, Mode
 from mindie_ha.policy.parameters.rows import Parameter, Place
 
 TASKD = "TaskD"
@@ -18,6 +18,8 @@ CANN = "CANN"
 PLUGIN = "device plugin"
 LLM = "MindSpeed-LLM"
 RESTARTING = frozenset({Mode.POD, Mode.RECOVER, Mode.IN_PLACE, Mode.RETRY})
+PYTORCH = frozenset({Framework.PYTORCH})
+MINDSPORE = frozenset({Framework.MINDSPORE})
 WITH_MANAGER = PROCESS | {Mode.POD, Mode.LINK_SWITCH, Mode.STRESS_TEST, Mode.HOT_SWITCH}
 
 ENVIRONMENT: tuple[Parameter, ...] = (
@@ -58,6 +60,7 @@ ENVIRONMENT: tuple[Parameter, ...] = (
         "by TaskD.",
         (LLM, TASKD),
         injected=True,
+        frameworks=PYTORCH,
     ),
     Parameter(
         "HCCL_ASYNC_ERROR_HANDLING",
@@ -68,6 +71,7 @@ ENVIRONMENT: tuple[Parameter, ...] = (
         default="1",
         conflicts="1 with recover, retry, elastic training, hot switching or operator retry",
         injected=True,
+        frameworks=PYTORCH,
     ),
     Parameter(
         "MINDIO_FOR_MINDSPORE",
@@ -76,6 +80,7 @@ ENVIRONMENT: tuple[Parameter, ...] = (
         (MINDIO,),
         values=("1",),
         injected=True,
+        frameworks=MINDSPORE,
     ),
     Parameter(
         "MS_ENABLE_TFT",
@@ -88,6 +93,7 @@ ENVIRONMENT: tuple[Parameter, ...] = (
         ("MindSpore",),
         injected=True,
         conflicts="an own value that lacks what the strategies of the job need",
+        frameworks=MINDSPORE,
     ),
     Parameter(
         "MS_ENABLE_THM",
@@ -95,6 +101,7 @@ ENVIRONMENT: tuple[Parameter, ...] = (
         "`{HCCL_WATCHDOG:0}` switches the watchdog of MindSpore off.",
         ("MindSpore",),
         injected=True,
+        frameworks=MINDSPORE,
     ),
     Parameter(
         "MINDIO_WAIT_MINDX_TIME",
@@ -138,6 +145,7 @@ ENVIRONMENT: tuple[Parameter, ...] = (
         ("torch_npu",),
         default="absent",
         conflicts="retry",
+        frameworks=PYTORCH,
     ),
     Parameter(
         "LD_PRELOAD",
@@ -157,6 +165,7 @@ SCRIPTS: tuple[Parameter, ...] = (
         bounds=(0, 32_767),
         default="32767",
         needed_by=RESTARTING,
+        frameworks=PYTORCH,
     ),
     Parameter(
         "monitor_interval",
@@ -166,6 +175,7 @@ SCRIPTS: tuple[Parameter, ...] = (
         bounds=(1, 3600),
         default="5",
         needed_by=RESTARTING,
+        frameworks=PYTORCH,
     ),
     Parameter(
         "manager.py",
@@ -190,6 +200,7 @@ SCRIPTS: tuple[Parameter, ...] = (
         (LLM,),
         default="off",
         needed_by=PROCESS,
+        frameworks=PYTORCH,
     ),
     Parameter(
         "--enable-hbmfault-repair",
@@ -199,6 +210,7 @@ SCRIPTS: tuple[Parameter, ...] = (
         default="off",
         needed_by=frozenset({Mode.RETRY}),
         conflicts="without `--enable-high-availability`",
+        frameworks=PYTORCH,
     ),
     Parameter(
         "--enable-worker-reboot",
@@ -208,6 +220,7 @@ SCRIPTS: tuple[Parameter, ...] = (
         default="off",
         needed_by=frozenset({Mode.RECOVER, Mode.IN_PLACE}),
         conflicts="without `--enable-high-availability`",
+        frameworks=PYTORCH,
     ),
     Parameter(
         "--enable-elastic-training",
@@ -216,6 +229,7 @@ SCRIPTS: tuple[Parameter, ...] = (
         (LLM,),
         default="off",
         needed_by=frozenset({Mode.ELASTIC}),
+        frameworks=PYTORCH,
     ),
     Parameter(
         "hccl_watchdog",
@@ -225,6 +239,7 @@ SCRIPTS: tuple[Parameter, ...] = (
         values=("False", "True"),
         default="True",
         needed_by=frozenset({Mode.RETRY}),
+        frameworks=MINDSPORE,
     ),
     Parameter(
         "TaskD package",
@@ -248,6 +263,7 @@ SCRIPTS: tuple[Parameter, ...] = (
         "or in the script.",
         (TASKD,),
         needed_by=WITH_MANAGER,
+        frameworks=PYTORCH,
     ),
     Parameter(
         "MindSpore package",
@@ -255,6 +271,7 @@ SCRIPTS: tuple[Parameter, ...] = (
         "`pip3 install $MINDSPORE_WHL`.",
         ("MindSpore",),
         needed_by=frozenset({Mode.HOT_SWITCH}),
+        frameworks=MINDSPORE,
     ),
 )
 

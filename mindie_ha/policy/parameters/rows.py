@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from mindie_ha.policy.parameters.modes import Mode
+from mindie_ha.policy.parameters.modes import Framework, Mode
 
 
 class Place(StrEnum):
@@ -48,6 +48,7 @@ class Parameter:
     needed_by: frozenset[Mode] = frozenset()
     conflicts: str = ""
     injected: bool = False  # the Ascend Operator sets it: nobody has to
+    frameworks: frozenset[Framework] = frozenset()  # empty: all
 
     def allows(self, number: int) -> bool:
         """Whether `number` is within the bounds."""

@@ -61,8 +61,9 @@ def card_family(job: JobDescription) -> Hits:
 
 def ms_without_pod_level(job: JobDescription) -> Hits:
     """A standby that is restarted with the active one."""
-    if job.role in MS and job.replicas > 1 and not job.pod_level:
-        yield Hit(job.label("pod-rescheduling"), f"is not on, but the job has {job.replicas} pods")
+    path = job.label("pod-rescheduling")
+    if job.role in MS and job.replicas > 1 and not job.pod_level and not job.mistaken(path):
+        yield Hit(path, f"is not on, but the job has {job.replicas} pods")
 
 
 def too_many_ms(job: JobDescription) -> Hits:

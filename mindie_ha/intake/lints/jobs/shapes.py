@@ -79,7 +79,7 @@ def empty_replica(job: JobDescription) -> Hits:
 
 def framework(job: JobDescription) -> Hits:
     """Label `framework`."""
-    if job.framework is None and not _mistaken(job, "framework"):
+    if job.framework is None and not job.mistaken(job.label("framework")):
         value = job.labels.get("framework")
         yield Hit(job.label("framework"), "is missing" if value is None else f"is {quoted(value)}")
 
@@ -208,10 +208,6 @@ def _gang(job: JobDescription) -> tuple[str, ...]:
     if job.kind is JobKind.VC_JOB:
         return ("spec", "minAvailable")
     return ("spec", "runPolicy", "schedulingPolicy", "minAvailable")
-
-
-def _mistaken(job: JobDescription, label: str) -> bool:
-    return any(mistake.path == job.label(label) for mistake in job.mistakes)
 
 
 RULES: tuple[JobRule, ...] = (

@@ -38,7 +38,7 @@ def fault_scheduling_value(job: JobDescription) -> Hits:
 def fault_scheduling_absent(job: JobDescription) -> Hits:
     """A job that nobody restarts, though it is one that can be."""
     path = job.label("fault-scheduling")
-    told = "fault-scheduling" in job.labels or any(mistake.path == path for mistake in job.mistakes)
+    told = "fault-scheduling" in job.labels or job.mistaken(path)
     if not told and (job.cards or job.role is not Role.TRAINING):
         yield Hit(path, "is missing")
 
@@ -134,7 +134,7 @@ def fault_retry_times_absent(job: JobDescription) -> Hits:
     """Software failures that nobody answers."""
     path = job.label("fault-retry-times")
     wants = job.cards or job.role is Role.SERVER
-    if not job.rescheduled or not wants or any(mistake.path == path for mistake in job.mistakes):
+    if not job.rescheduled or not wants or job.mistaken(path):
         return
     value = job.labels.get("fault-retry-times")
     if value is None or (INTEGER.match(value) and int(value) == 0):
