@@ -19,8 +19,13 @@ MAX_CHIPS = 1_000_000
 
 def pods_per_block(annotations: Mapping[str, str], name: str, pods: Iterable[Pod]) -> int:
     """How many pods a block of chips takes; 0 where there are no such blocks."""
-    chips = _number(annotations.get(name, ""))
     per_pod = max((len(pod.devices) for pod in pods), default=0)
+    return pods_of_chips(annotations, name, per_pod=per_pod)
+
+
+def pods_of_chips(annotations: Mapping[str, str], name: str, *, per_pod: int) -> int:
+    """The same where the chips of a pod are known without one."""
+    chips = _number(annotations.get(name, ""))
     if not chips or not per_pod or chips % per_pod:
         return 0
     size = chips // per_pod

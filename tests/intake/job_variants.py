@@ -31,8 +31,7 @@ SERVER, COORDINATOR, PLUGIN, ENGINE = (
 )
 
 SHAPES = (
-    Variant("not-a-string", POD, label("pod-rescheduling", True), "unquoted-on"),
-    Variant("not-a-string", COORDINATOR, label("pod-rescheduling", True), "unquoted-on-of-ms"),
+    Variant("label-syntax", PROCESS, label("team", "a b")),
     Variant("not-a-string", SERVER, label("fault-retry-times", 10000), "number"),
     Variant("not-a-string", PROCESS, variable("A", 1), "variable"),
     Variant("not-a-string", ENGINE, put("spec template metadata labels app", 3), "deployment", "Deployment"),
@@ -91,6 +90,9 @@ SWITCHES = (
         Variant("pod-rescheduling-value", POD, label("pod-rescheduling", value), value.strip() or "blank")
         for value in ("true", "On ", "yes")
     ),
+    Variant("pod-rescheduling-value", COORDINATOR, label("pod-rescheduling", True), "unquoted-on-of-ms"),
+    Variant("pod-rescheduling-value", POD, label("pod-rescheduling", True), "unquoted-on"),
+    Variant("fault-scheduling-value", COORDINATOR, label("fault-scheduling", False), "unquoted-off"),
     Variant("pod-rescheduling-alone", COORDINATOR, label("fault-scheduling", "off")),
     Variant("force-host-network", POD, put(f"{WORKER} template spec hostNetwork", True)),
     Variant("process-recover-enable-value", PROCESS, label("process-recover-enable", "true")),

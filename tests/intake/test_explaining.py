@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mindie_ha.intake.jobs.descriptions import JobKind
-from mindie_ha.intake.jobs.explaining import Explanation, explain, workload_of
+from mindie_ha.intake.jobs.explaining import RUNGS, Explanation, explain, workload_of
 from mindie_ha.intake.lints.jobs.manifests import describe
 from mindie_ha.model.settings import OwnershipSettings, PhaseSettings, Settings
 from mindie_ha.policy.ladders import ladder
@@ -36,6 +36,7 @@ def test_the_ladder_is_the_controllers(base: str, kind: str) -> None:
     job = describe(patched(base, nothing, kind=kind))
     assert job is not None
     rungs = [rung.name for rung in ladder(workload_of(job), settings=Settings())]
+    rungs = [name for name in rungs if "{size}" not in RUNGS[name]]  # none of these has blocks
     assert [step.name for step in explain(job, settings=Settings()).steps] == [*rungs, "park"]
 
 
@@ -107,3 +108,18 @@ def test_no_broken_manifest_breaks_it() -> None:
         job = describe(variant.broken())
         if job is not None and job.kind is not JobKind.POD_SET:
             explain(job, settings=Settings())
+
+
+def test_blocks_are_told_where_there_are_some() -> None:
+    blocks = told(POD, put("metadata annotations", {"ra-block": "16", "sp-block": "16"}))
+    assert [step.name for step in blocks.steps] == ["pod", "rack", "super-pod", "job", "park"]
+    assert blocks.steps[1].what == "the 2 pods of a rack block around each of them"
+    assert seconds(blocks, "place_pod_to_rack_s") == [3]
+    assert [step.name for step in told(POD, nothing).steps] == ["pod", "job", "park"]
+    levels = told(POD, put("metadata annotations", {"huawei.com/affinity-config": "level1=2,level2=4"}))
+    assert [step.name for step in levels.steps] == [
+        "pod",
+        "level-1",
+        "job",
+        "park",
+    ]  # level 2 is the whole job

@@ -133,6 +133,7 @@ class JobDescription:
     annotations: Mapping[str, str]
     labels_path: Path
     annotations_path: Path
+    raw_labels: Mapping[str, object]  # as YAML has them, whatever their type
     tasks: tuple[Task, ...]
     tasks_path: Path
     min_available: int | None = None

@@ -17,16 +17,24 @@ from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ranktables import PdRole
 from mindie_ha.model.settings import Owner, Settings
 from mindie_ha.model.workloads import LABEL_JOB_ID, PodGroup, Role, Workload
+from mindie_ha.policy import blocks
 from mindie_ha.policy.ladders import ladder
 from mindie_ha.policy.ownership import ANNOTATION_STRATEGY, STRATEGY_OURS, Ownership, claim
 from mindie_ha.policy.parameters.catalogue import needed
 from mindie_ha.policy.parameters.modes import STRATEGIES, TITLES, Mode
 from mindie_ha.policy.parameters.rows import Place
+from mindie_ha.policy.rungs.steps import Rung
 
 RUNGS = {
-    "pod": "only the pods that are hit; their peers stay",
+    "pod": "only the pods that are hit; the others stay",
+    "rack": "the {size} pods of a rack block around each of them",
+    "super-pod": "the {size} pods of a logical super-pod around each of them",
+    "level-1": "the {size} pods of a block of level 1 around each of them",
+    "level-2": "the {size} pods of a block of level 2 around each of them",
+    "level-3": "the {size} pods of a block of level 3 around each of them",
     "job": "all pods of this job, of no other",
 }
+CHIP_BLOCKS = {"rack": blocks.RA_BLOCK, "super-pod": blocks.SP_BLOCK}
 OWNERSHIP = {
     Ownership.ADOPTED: "mindie-ha deletes its pods; Volcano is told not to",
     Ownership.GUARD: "Volcano deletes its pods first, mindie-ha where it does not",
@@ -78,7 +86,7 @@ def explain(job: JobDescription, *, settings: Settings) -> Explanation:
     standing = claim(workload, _adopted(workload), settings=settings)
     acts = standing.acts and job.rescheduled
     rungs = ladder(workload, settings=settings) if acts else ()
-    steps = [Step(rung.name, RUNGS.get(rung.name, _first_line(type(rung)))) for rung in rungs]
+    steps = [step for rung in rungs if (step := _step(job, rung)) is not None]
     asked = tuple(mode for mode in STRATEGIES if mode in job.strategies)
     notes = [standing.notice.message] if standing.notice is not None else []
     return Explanation(
@@ -111,6 +119,19 @@ def workload_of(job: JobDescription) -> Workload:
         labels=job.labels,
         annotations=job.annotations,
     )
+
+
+def _step(job: JobDescription, rung: Rung) -> Step | None:
+    """A rung in words; None for blocks that the job does not have."""
+    words = RUNGS.get(rung.name, (type(rung).__doc__ or "").strip().partition("\n")[0].rstrip("."))
+    if "{size}" not in words:
+        return Step(rung.name, words)
+    per_pod = max((task.cards for task in job.tasks), default=0)
+    if rung.name in CHIP_BLOCKS:
+        size = blocks.pods_of_chips(job.annotations, CHIP_BLOCKS[rung.name], per_pod=per_pod)
+    else:
+        size = blocks.pods_per_level(job.annotations, int(rung.name.removeprefix("level-")))
+    return Step(rung.name, words.format(size=size)) if 0 < size < job.replicas else None
 
 
 def _adopted(workload: Workload) -> PodGroup:
@@ -157,7 +178,3 @@ def _unseen(job: JobDescription) -> Iterator[str]:
             if one.place in UNSEEN and fits and mode is not Mode.JOB:
                 told.setdefault(one.name, f"{one.name} ({one.place.value}): {one.meaning}")
     yield from told.values()
-
-
-def _first_line(cls: type) -> str:
-    return (cls.__doc__ or "").strip().partition("\n")[0].rstrip(".")

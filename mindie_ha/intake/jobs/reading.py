@@ -93,6 +93,7 @@ class _Reader:
             annotations=self.texts(meta.get("annotations"), notes_path),
             labels_path=labels_path,
             annotations_path=notes_path,
+            raw_labels=self.mapping(meta.get("labels"), labels_path),
             tasks=tasks,
             tasks_path=tasks_path,
             min_available=self.number(gang, "minAvailable", gang_path),

@@ -13,6 +13,7 @@ from mindie_ha.intake.jobs.descriptions import JobDescription
 from mindie_ha.intake.jobs.links import OpRetry, read_enable, read_op_retry
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.workloads import Role
+from mindie_ha.policy import blocks
 from mindie_ha.policy.parameters.catalogue import parameter
 from mindie_ha.policy.parameters.modes import MIGRATING
 
@@ -65,6 +66,12 @@ def switching(job: JobDescription) -> bool:
     return narrow(job) and serving(job)
 
 
+def blocked(job: JobDescription) -> bool:
+    """The pod level widens to blocks first."""
+    names = (blocks.RA_BLOCK, blocks.SP_BLOCK, blocks.AFFINITY)
+    return narrow(job) and job.is_training and any(name in job.annotations for name in names)
+
+
 OURS: tuple[tuple[str, str, Applies], ...] = (
     ("faults", "node_not_ready_s", always),
     ("ownership", "guard_s", always),
@@ -74,9 +81,12 @@ OURS: tuple[tuple[str, str, Applies], ...] = (
     ("phases", "gone_s", forced),
     ("phases", "stop_grace_s", graceful),
     ("phases", "recreate_s", always),
+    ("phases", "place_pod_to_rack_s", lambda job: blocked(job) and blocks.RA_BLOCK in job.annotations),
+    ("phases", "place_block_to_next_s", blocked),
     ("phases", "place_pod_to_job_s", narrow),
     ("phases", "capacity_patience_s", always),
     ("phases", "table_s", lambda job: serving(job) or job.is_training),
+    ("phases", "rejoin_s", lambda job: narrow(job) and job.is_training),
     ("table", "peer_hold_s", server),
     ("phases", "settle_s", always),
     ("phases", "unverified_after_s", server),

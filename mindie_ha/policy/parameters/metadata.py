@@ -101,8 +101,8 @@ METADATA: tuple[Parameter, ...] = (
     Parameter(
         "huawei.com/recover_policy_path",
         Place.POD_ANNOTATION,
-        "How far recovery may widen; exactly `pod` forbids the job level.",
-        (VOLCANO,),
+        "How far recovery may widen; exactly `pod` forbids the job level. On the job, too.",
+        (VOLCANO, US),
         values=("pod", "job", "pod,job"),
         default="pod,job",
     ),
@@ -245,7 +245,7 @@ METADATA: tuple[Parameter, ...] = (
     Parameter(
         "huawei.com/affinity-config",
         Place.JOB_ANNOTATION,
-        "Block sizes of a `multilevel` job, `level1=2,level2=4`; each a multiple of the one before.",
+        "Block sizes of a `multilevel` job in pods, `level1=2,level2=4`; each a multiple of the last.",
         (VOLCANO, OPERATOR),
     ),
     Parameter(

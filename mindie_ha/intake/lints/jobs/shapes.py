@@ -19,18 +19,33 @@ from mindie_ha.intake.lints.jobs.rules import (
     listed,
     quoted,
 )
+from mindie_ha.policy import label_values
 from mindie_ha.policy.parameters.catalogue import parameter
 from mindie_ha.policy.parameters.modes import LEADERS, WORKER, Framework
 
 MAX_NAME = 63
+_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?\Z")
 
 
 def not_a_string(job: JobDescription) -> Hits:
     """A label, annotation or variable that YAML reads as something else."""
+    told = {job.label(name) for name in label_values.LABELS}  # by the rules of these labels
     for mistake in job.mistakes:
-        if mistake.blame is Blame.NO_STRING:
+        if mistake.blame is Blame.NO_STRING and mistake.path not in told:
             yield Hit(mistake.path, mistake.what)
+
+
+def label_syntax(job: JobDescription) -> Hits:
+    """A label value with other characters, a blank at its end, or more than 63 characters."""
+    for name, value in job.labels.items():
+        if name not in label_values.LABELS and not _LABEL_VALUE.fullmatch(value):
+            yield Hit(job.label(name), f"is {quoted(value)}")
+    for task in job.tasks:
+        for name, value in task.labels.items():
+            path = (*task.template_path, "metadata", "labels", name)
+            if not _LABEL_VALUE.fullmatch(value) and path != job.label(name):
+                yield Hit(path, f"is {quoted(value)}")
 
 
 def wrong_type(job: JobDescription) -> Hits:
@@ -218,6 +233,15 @@ RULES: tuple[JobRule, ...] = (
         "labels, annotations and variables are strings; YAML reads an unquoted on, true or 1 as something "
         "else, and the API server refuses the object",
         "put the value in quotes",
+        kinds=EVERY,
+    ),
+    JobRule(
+        "label-syntax",
+        ERROR,
+        label_syntax,
+        "the API server refuses it: a label value has letters, digits, -, _ and ., begins and ends with a "
+        "letter or digit, and has at most 63 characters",
+        "write another value",
         kinds=EVERY,
     ),
     JobRule(

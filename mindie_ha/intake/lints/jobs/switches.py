@@ -24,15 +24,23 @@ from mindie_ha.intake.lints.jobs.rules import (
     unknown_word,
 )
 from mindie_ha.model.workloads import Role
+from mindie_ha.policy import label_values
 from mindie_ha.policy.ownership import STRATEGY_OURS
 from mindie_ha.policy.parameters.catalogue import parameter
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,10}\Z")
 
 
+def _judged(job: JobDescription, label: str) -> Hits:
+    """In the words that log and Event have for the same value."""
+    said = label_values.judge(label, job.raw_labels.get(label))
+    if said.standing is not label_values.Standing.KNOWN:
+        yield Hit(job.label(label), said.message, fix=said.advice)
+
+
 def fault_scheduling_value(job: JobDescription) -> Hits:
     """Words for fault-scheduling."""
-    return unknown_word(job, "fault-scheduling")
+    return _judged(job, label_values.FAULT_SCHEDULING)
 
 
 def fault_scheduling_absent(job: JobDescription) -> Hits:
@@ -45,7 +53,7 @@ def fault_scheduling_absent(job: JobDescription) -> Hits:
 
 def pod_rescheduling_value(job: JobDescription) -> Hits:
     """Words for pod-rescheduling."""
-    return unknown_word(job, "pod-rescheduling")
+    return _judged(job, label_values.POD_RESCHEDULING)
 
 
 def pod_rescheduling_alone(job: JobDescription) -> Hits:
@@ -84,10 +92,13 @@ def recover_policy_path(job: JobDescription) -> Hits:
     """Words for recover_policy_path."""
     name = "huawei.com/recover_policy_path"
     known = parameter(name).values
-    for task in job.tasks:
-        value = task.annotations.get(name)
+    places = [(job.annotation(name), job.annotations)]
+    places += [
+        ((*task.template_path, "metadata", "annotations", name), task.annotations) for task in job.tasks
+    ]
+    for path, found in places:
+        value = found.get(name)
         if value is not None and value not in known:
-            path = (*task.template_path, "metadata", "annotations", name)
             yield Hit(path, f"is {quoted(value)}, none of {listed(known)}")
 
 
@@ -209,7 +220,7 @@ RULES: tuple[JobRule, ...] = (
         "fault-scheduling-value",
         ERROR,
         fault_scheduling_value,
-        "any other value means off: the job is never rescheduled",
+        "only the words of the table count, and nothing is guessed",
         "write force or grace, in quotes",
         about=("fault-scheduling",),
         kinds=EVERY,
@@ -226,7 +237,7 @@ RULES: tuple[JobRule, ...] = (
         "pod-rescheduling-value",
         ERROR,
         pod_rescheduling_value,
-        "anything but on means off: a failure restarts all pods",
+        "only the words of the table count, and nothing is guessed",
         'write "on" in quotes, or remove the label',
         about=("pod-rescheduling",),
     ),
