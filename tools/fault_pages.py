@@ -95,7 +95,7 @@ Label `subHealthyStrategy` of the job:
 |---|---|
 | absent, `ignore` | recorded |
 | `forceExit` | recovery; the card or node is kept free until it is well |
-| `graceExit` | recovery; training jobs: recorded, `GracefulExit` is not written yet (Event) |
+| `graceExit` | recovery with the pods' own grace; training processes are told first (`GracefulExit`) |
 | `hotSwitch` | as `ignore`, with Event `HotSwitchNotServed` |
 | anything else | as `ignore`, with Event `SubHealthStrategyUnknown` |
 

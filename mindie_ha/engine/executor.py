@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from mindie_ha.cluster.reset_configs import rejoined
+from mindie_ha.cluster.reset_configs import gracefully_ending, rejoined
 from mindie_ha.cluster.retries import granted
 from mindie_ha.cluster.writer import Writer
 from mindie_ha.engine.marks import Marks
@@ -23,6 +23,7 @@ from mindie_ha.model.decisions import (
     GrantRetries,
     IsolateNode,
     NodeDecision,
+    TellExit,
 )
 from mindie_ha.model.errors import MindieHaError
 from mindie_ha.model.ledgers import NodeLedger
@@ -95,6 +96,10 @@ class Executor:
             case AskRejoin(key=key, retry_time=number, at_s=at_s):
                 await self._writer.patch_config_map(
                     key, change=lambda data: rejoined(data, key=key, retry_time=number, at_s=at_s)
+                )
+            case TellExit(key=key, ending=ending, at_s=at_s):
+                await self._writer.patch_config_map(
+                    key, change=lambda data: gracefully_ending(data, key=key, ending=ending, at_s=at_s)
                 )
             case GrantRetries(entry=entry, job_uid=job_uid, times=times):
                 await self._writer.change_config_map(

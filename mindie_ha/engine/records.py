@@ -12,14 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from mindie_ha.model.decisions import (
-    Action,
-    AdoptPodGroup,
-    AskRejoin,
     Decision,
-    DeletePod,
-    DiscountIsolation,
-    GrantRetries,
-    IsolateNode,
     NodeDecision,
     Notice,
     TableDecision,
@@ -55,25 +48,6 @@ class DecisionRecord:
 Listener = Callable[[DecisionRecord], None]
 
 
-def describe(action: Action) -> str:
-    """One action in words, the same in every place it is shown."""
-    match action:
-        case DeletePod(key=key, uid=uid, grace_s=grace_s):
-            manner = "its own grace" if grace_s is None else f"grace {grace_s} s"
-            return f"delete pod {key} (uid {uid}, {manner})"
-        case IsolateNode(node=node, isolation=isolation):
-            device = f" for {isolation.device}" if isolation.device else ""
-            return f"isolate node {node}{device} until {isolation.until}"
-        case DiscountIsolation(node=node, isolation_id=isolation_id):
-            return f"do not count isolation {isolation_id} of {node}: the program was at fault"
-        case AdoptPodGroup(key=key):
-            return f"adopt PodGroup {key}"
-        case AskRejoin(key=key, retry_time=retry_time):
-            return f"ask the survivors to join again: RetryTime {retry_time} in {key}"
-        case GrantRetries(entry=entry, times=times):
-            return f"write remain-retry-times of {entry}: {times}"
-
-
 @dataclass(slots=True)
 class Recorder:
     """Keeps the newest records and tells listeners. Listeners must be quick and must not fail."""
@@ -99,7 +73,7 @@ class Recorder:
                 phase=recovery.phase if recovery else "",
                 outcome=decision.outcome or "",
                 role=role,
-                actions=tuple(describe(action) for action in decision.actions),
+                actions=tuple(action.words for action in decision.actions),
                 notices=self._new_notices(scope, str(decision.workload), decision.notices),
                 recovery=recovery,
                 closed=_just_closed(decision),

@@ -54,6 +54,6 @@ class Reactions:
             case Effect.LISTED:
                 return fact.listed
             case Effect.STRATEGY:
-                return strategy_recovers(self.strategy, self.subject)
+                return strategy_recovers(self.strategy)
             case _:
                 return effect.recovers

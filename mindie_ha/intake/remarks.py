@@ -22,9 +22,7 @@ from mindie_ha.policy.effects import (
     IGNORE,
     LABEL_STRATEGY,
     Effect,
-    Subject,
     row_of,
-    subject_of,
 )
 
 MAX_FINDINGS = 3
@@ -59,11 +57,6 @@ def _strategy(workload: Workload, *, sick: bool) -> Iterator[Notice]:
             f"{label}: hot switching is not served yet; the sub-health is only recorded, as with {IGNORE}"
         )
         yield Notice("HotSwitchNotServed", message, warning=True, key=f"strategy:{workload.uid}")
-    elif strategy == GRACE_EXIT and sick:
-        training = subject_of(workload.role) is Subject.TRAINING
-        what = "the sub-health is only recorded" if training else "its pods are deleted without it"
-        message = f"{label}: GracefulExit is not written yet; {what}"
-        yield Notice("GracefulExitNotWritten", message, warning=True, key=f"strategy:{workload.uid}")
 
 
 def _unreported(workload: Workload, nodes: Mapping[str, NodeView]) -> Iterator[Notice]:

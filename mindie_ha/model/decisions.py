@@ -22,6 +22,12 @@ class DeletePod:
     uid: PodUID
     grace_s: int | None
 
+    @property
+    def words(self) -> str:
+        """The action, the same in every place it is shown."""
+        manner = "its own grace" if self.grace_s is None else f"grace {self.grace_s} s"
+        return f"delete pod {self.key} (uid {self.uid}, {manner})"
+
 
 @dataclass(frozen=True, slots=True)
 class IsolateNode:
@@ -30,6 +36,12 @@ class IsolateNode:
     node: str
     node_uid: str
     isolation: Isolation
+
+    @property
+    def words(self) -> str:
+        """The action, the same in every place it is shown."""
+        device = f" for {self.isolation.device}" if self.isolation.device else ""
+        return f"isolate node {self.node}{device} until {self.isolation.until}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +52,11 @@ class DiscountIsolation:
     isolation_id: str
     by: str  # the recovery that asked for it
 
+    @property
+    def words(self) -> str:
+        """The action, the same in every place it is shown."""
+        return f"do not count isolation {self.isolation_id} of {self.node}: the program was at fault"
+
 
 @dataclass(frozen=True, slots=True)
 class AdoptPodGroup:
@@ -47,6 +64,11 @@ class AdoptPodGroup:
 
     key: ObjectKey
     uid: str
+
+    @property
+    def words(self) -> str:
+        """The action, the same in every place it is shown."""
+        return f"adopt PodGroup {self.key}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +79,11 @@ class GrantRetries:
     job_uid: str
     times: int
 
+    @property
+    def words(self) -> str:
+        """The action, the same in every place it is shown."""
+        return f"write remain-retry-times of {self.entry}: {self.times}"
+
 
 @dataclass(frozen=True, slots=True)
 class AskRejoin:
@@ -66,8 +93,27 @@ class AskRejoin:
     retry_time: int
     at_s: float
 
+    @property
+    def words(self) -> str:
+        """The action, the same in every place it is shown."""
+        return f"ask the survivors to join again: RetryTime {self.retry_time} in {self.key}"
 
-Action = DeletePod | IsolateNode | DiscountIsolation | AdoptPodGroup | GrantRetries | AskRejoin
+
+@dataclass(frozen=True, slots=True)
+class TellExit:
+    """Set `GracefulExit` in `reset-config-<job>`: training processes end by themselves, or no longer do."""
+
+    key: ObjectKey
+    ending: bool
+    at_s: float
+
+    @property
+    def words(self) -> str:
+        """The action, the same in every place it is shown."""
+        return f"set GracefulExit {int(self.ending)} in {self.key}"
+
+
+Action = DeletePod | IsolateNode | DiscountIsolation | AdoptPodGroup | GrantRetries | AskRejoin | TellExit
 
 
 @dataclass(frozen=True, slots=True)

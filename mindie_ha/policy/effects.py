@@ -185,10 +185,9 @@ def subject_of(role: Role) -> Subject:
             return Subject.MS
 
 
-def strategy_recovers(strategy: str, subject: Subject) -> bool:
+def strategy_recovers(strategy: str) -> bool:
     """Whether a sub-health strategy asks for a recovery.
 
-    `hotSwitch` acts as `ignore`. `graceExit` means that a training process is first told to save its state;
-    as long as we do not tell it, a job that merely runs slowly is not killed. Others have no state to save.
+    `hotSwitch` acts as `ignore`. How the pods are then deleted, `policy/manners.py` says.
     """
-    return strategy == FORCE_EXIT or (strategy == GRACE_EXIT and subject is not Subject.TRAINING)
+    return strategy in (FORCE_EXIT, GRACE_EXIT)

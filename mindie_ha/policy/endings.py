@@ -6,9 +6,11 @@ card: the mark goes first, so that no isolation is left behind without anybody w
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mindie_ha.model.decisions import Decision, Notice
 from mindie_ha.model.recoveries import Outcome, Recovery
-from mindie_ha.policy import obligations, rearming, records
+from mindie_ha.policy import manners, obligations, rearming, records
 from mindie_ha.policy.looks import Look, say
 
 
@@ -17,9 +19,10 @@ def park(look: Look, *, reason: str, message: str) -> Decision:
     recovery = look.view.ledger.recovery
     blocking = obligations.blocking(look, recovery) if recovery is not None else ()
     if blocking:
-        sentence = f"will park ({reason}) when isolation {blocking[0].ref} is no longer needed"
+        sentence = f"will park ({reason}) when {blocking[0].ref} is no longer needed"
         wake_at_s = look.now_s + look.settings.phases.list_lag_s
-        return say(look, rule="park", sentence=sentence, wake_at_s=wake_at_s, outcome=Outcome.WAITING)
+        waits = say(look, rule="park", sentence=sentence, wake_at_s=wake_at_s, outcome=Outcome.WAITING)
+        return replace(waits, actions=manners.taken_back(look, recovery, at_once=True))
     text = f"{message}. Nothing more is done until a person says `{rearming.command(look.workload.key)}`"
     ledger = records.parked(look.view.ledger, reason=reason, message=message, now_s=look.now_s)
     notice = Notice(

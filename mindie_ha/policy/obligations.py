@@ -19,7 +19,7 @@ from mindie_ha.model.levels import Level
 from mindie_ha.model.recoveries import Obligation, Phase, Recovery
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import NodeView
-from mindie_ha.policy import isolating
+from mindie_ha.policy import isolating, manners
 from mindie_ha.policy.isolations import is_listed, is_tainted, is_well, undo_of
 from mindie_ha.policy.looks import Look, wants_name
 
@@ -201,7 +201,9 @@ def order(look: Look, need: Need, recovery: Recovery) -> IsolateNode:
 def blocking(look: Look, recovery: Recovery) -> tuple[Obligation, ...]:
     """Obligations that forbid to close: without the taint a new pod could land on the bad card."""
     return tuple(
-        obligation for obligation in recovery.obligations if not _may_end(look, obligation, recovery)
+        obligation
+        for obligation in recovery.obligations
+        if manners.stands(look, obligation) or not _may_end(look, obligation, recovery)
     )
 
 

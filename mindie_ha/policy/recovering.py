@@ -13,7 +13,7 @@ from mindie_ha.model.decisions import Action, Decision, Notice
 from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Outcome, Phase, Recovery
-from mindie_ha.policy import budgets, endings, obligations, records, refusals
+from mindie_ha.policy import budgets, endings, manners, obligations, records, refusals
 from mindie_ha.policy.ladders import ladder
 from mindie_ha.policy.looks import Look, say
 from mindie_ha.policy.rungs import phases, widening
@@ -163,7 +163,8 @@ def _aimed(look: Look, recovery: Recovery, *, before: Phase) -> Recovery:
 
 def _with_orders(look: Look, recovery: Recovery, actions: tuple[Action, ...]) -> tuple[Action, ...]:
     """`actions`, and the isolations that became due, or are not to be counted, while a phase goes on."""
-    actions = (*obligations.discounts(look, recovery), *actions)
+    words = manners.taken_back(look, recovery)
+    actions = (*obligations.discounts(look, recovery), *words, *actions)
     if recovery.phase is Phase.ISOLATE:
         return actions
     orders = tuple(

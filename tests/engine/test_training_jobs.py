@@ -214,3 +214,55 @@ async def test_a_platform_that_limits_a_job_to_its_pods_is_obeyed() -> None:
         record = await c.recovered(TRAIN)
         assert record["rungs"] == ["pod"]
         assert replaced(c, old) == {"train-master-0"}
+
+
+SICK = {"device": "Ascend910-1", "code": "80E18008", "level": "SubHealthFault"}
+
+
+def word_history(c: Cluster) -> list[int]:
+    """Every value that GracefulExit had, in order."""
+    asked = [write.body for write in c.judge.writes if write.path.endswith("/reset-config-train")]
+    return [json.loads(body["data"]["reset.json"])["GracefulExit"] for body in asked]
+
+
+async def test_a_sick_card_lets_processes_save_their_state_and_the_word_is_taken_back() -> None:
+    async with training(subHealthyStrategy="graceExit") as c:
+        old = c.uids()
+        await c.world.set_faults(c.node_of("train-worker-1"), [SICK])
+        record = await c.recovered(TRAIN)
+        assert record["rungs"] == ["job"]
+        assert word_history(c) == [1, 0]
+        assert set(c.judge.deleted.values()) == {None}
+        assert replaced(c, old) == set(old)
+
+
+async def test_a_controller_that_dies_between_word_and_deletion_takes_the_word_back_in_the_end() -> None:
+    async with training(subHealthyStrategy="graceExit") as c:
+        run = c.runs[-1]
+        await c.world.set_faults(c.node_of("train-worker-1"), [SICK])
+        await c.until(lambda: word_history(c) == [1], "told", every_s=0.01)
+        await c.kill()
+        assert run.task.done()
+        await c.start(quick())
+        await c.recovered(TRAIN)
+        assert word_history(c) == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "fault"), [("forceExit", SICK), ("graceExit", CHIP)], ids=["force-exit", "harder-fault"]
+)
+async def test_nobody_is_told_where_pods_are_deleted_at_once(strategy: str, fault: Object) -> None:
+    async with training(subHealthyStrategy=strategy, fault_scheduling="force") as c:
+        await c.world.set_faults(c.node_of("train-worker-1"), [SICK, fault] if fault is CHIP else [fault])
+        await c.recovered(TRAIN)
+        assert word_history(c) == []
+        assert set(c.judge.deleted.values()) == {0}
+
+
+async def test_without_a_mailbox_the_pods_go_with_their_grace_and_it_is_said() -> None:
+    async with training(subHealthyStrategy="graceExit") as c:
+        await c.api.delete("ConfigMap", "reset-config-train", NAMESPACE)
+        await c.world.set_faults(c.node_of("train-worker-1"), [SICK])
+        await c.recovered(TRAIN)
+        assert len(c.events("GracefulExitNotWritten")) == 1
+        assert set(c.judge.deleted.values()) == {None}

@@ -75,12 +75,8 @@ def gather(
         pytest.param("", Role.SERVER, (SICK,), [], False, id="none"),
         pytest.param("ignore", Role.SERVER, (SICK,), [], False, id="ignore"),
         pytest.param("forceExit", Role.SERVER, (SICK,), [], True, id="forceExit"),
-        pytest.param(
-            "graceExit", Role.SERVER, (SICK,), ["GracefulExitNotWritten"], True, id="graceExit-server"
-        ),
-        pytest.param(
-            "graceExit", Role.TRAINING, (SICK,), ["GracefulExitNotWritten"], False, id="graceExit-training"
-        ),
+        pytest.param("graceExit", Role.SERVER, (SICK,), [], True, id="graceExit-server"),
+        pytest.param("graceExit", Role.TRAINING, (SICK,), [], True, id="graceExit-training"),
         pytest.param("graceExit", Role.SERVER, (), [], False, id="graceExit-nothing-sick"),
         pytest.param("hotSwitch", Role.SERVER, (SICK,), ["HotSwitchNotServed"], False, id="hotSwitch"),
         pytest.param("hotSwitch", Role.SERVER, (LINK,), [], False, id="hotSwitch-link"),

@@ -7,10 +7,13 @@ recorded, so neither a refused deletion nor a lost one makes a loop.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mindie_ha.model.decisions import DeletePod, Notice
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Phase, Recovery
 from mindie_ha.model.workloads import Role
+from mindie_ha.policy import manners
 from mindie_ha.policy.holds import HELD_BY_PAUSE
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.obligations import in_effect, needs, order
@@ -23,6 +26,7 @@ FORCING = "ForcingDeletion"
 WAITING_FOR_FINALIZER = "WaitingForFinalizer"
 RESEND_FIRST_S = 1.0  # the view lags a deletion by less than this
 RESEND_MAX_S = 10.0
+BEFORE_STOP_S = 1.0  # whatever is told before a deletion holds it up no longer
 
 
 def isolate(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG001 - one shape for all
@@ -89,11 +93,21 @@ def _resumed(look: Look, recovery: Recovery) -> tuple[Notice, ...]:
 
 
 def stop(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG001
-    """Delete the targets until every deletion is accepted."""
-    waiting = [pod for pod in _present(look, recovery) if not _accepted(pod, _grace_s(look, pod))]
+    """Delete the targets until every deletion is accepted; first, if so asked, let processes know."""
+    word = manners.untold(look, recovery)
+    until_s = recovery.phase_since_s + BEFORE_STOP_S
+    if word is not None and look.now_s < until_s:
+        return Progress(
+            sentence="telling the training processes to save their state and leave",
+            actions=(word,),
+            changes={"obligations": manners.obliged(look, recovery)},
+            wake_at_s=until_s,
+        )
+    waiting = [pod for pod in _present(look, recovery) if not _accepted(pod, _grace_s(look, recovery, pod))]
     if not waiting:
         return Progress(sentence="every deletion is accepted", leave="accepted")
-    return _delete(look, recovery, waiting, forced=False)
+    sent = _delete(look, recovery, waiting, forced=False)
+    return replace(sent, notices=manners.unheard(look, recovery))
 
 
 def gone(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG001
@@ -113,7 +127,7 @@ def gone(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG
         recovery, forced = recovery.model_copy(update=changes), True
     else:
         changes = {}
-    urgent = [pod for pod in left if forced or _grace_s(look, pod) == 0]
+    urgent = [pod for pod in left if forced or _grace_s(look, recovery, pod) == 0]
     unaccepted = [pod for pod in urgent if not _accepted(pod, 0)]
     condition, message = (FORCING, f"pods outlived their grace: {_why_stuck(left)}") if forced else ("", "")
     if not unaccepted:
@@ -137,7 +151,7 @@ def gone(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG
 def gone_deadline_s(look: Look, recovery: Recovery) -> float:
     """How long targets may take to vanish before they are forced."""
     phases = look.settings.phases
-    if look.claim.mode is Mode.FORCE:
+    if manners.manner(look, recovery) is Mode.FORCE:
         return phases.gone_s
     if look.claim.external:
         graces = [pod.termination_grace_s for pod in _present(look, recovery)]
@@ -150,9 +164,9 @@ def _present(look: Look, recovery: Recovery) -> list[Pod]:
     return [pod for pod in look.view.pods if pod.uid in uids]
 
 
-def _grace_s(look: Look, pod: Pod) -> int | None:
+def _grace_s(look: Look, recovery: Recovery, pod: Pod) -> int | None:
     """0 is at once: asked by label, or since no kubelet can stop it any more. None: the pod's own."""
-    return 0 if look.claim.mode is Mode.FORCE or _is_on_lost_node(look, pod) else None
+    return 0 if manners.manner(look, recovery) is Mode.FORCE or _is_on_lost_node(look, pod) else None
 
 
 def _is_on_lost_node(look: Look, pod: Pod) -> bool:
@@ -180,7 +194,8 @@ def _delete(look: Look, recovery: Recovery, pods: list[Pod], *, forced: bool) ->
     return Progress(
         sentence=f"deleting {names}",
         actions=tuple(
-            DeletePod(key=pod.key, uid=pod.uid, grace_s=0 if forced else _grace_s(look, pod)) for pod in pods
+            DeletePod(key=pod.key, uid=pod.uid, grace_s=0 if forced else _grace_s(look, recovery, pod))
+            for pod in pods
         ),
         changes={"not_before_s": again_at_s},
         wake_at_s=again_at_s,
