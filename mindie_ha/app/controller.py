@@ -21,6 +21,7 @@ from mindie_ha.channels.connection_guard import PortLimits
 from mindie_ha.cluster.events import About
 from mindie_ha.cluster.problems import Problem
 from mindie_ha.engine.events import about_of, for_event
+from mindie_ha.engine.passed_reports import PassedReports
 from mindie_ha.engine.records import DecisionRecord
 from mindie_ha.engine.sinks import AuditFile, count, to_log
 from mindie_ha.kit.metrics import Metrics
@@ -134,7 +135,7 @@ class App:
             recorder=self.recorder,
             registry=self.metrics.factory.registry,
             health=self.health,
-            faults=self.public,
+            faults=PassedReports(self.public, self.outlets),
             fleet=self.core.fleet,
             desk=self.isolations,
             rearm=self.rearm,

@@ -3,7 +3,8 @@
 ChannelError
 ├── NotRegistered        Subscribe without Register; the text is the one that clients know from the wire
 ├── LimitReached         a bound on registrations or subscribers holds
-└── ServerNotStarted     the gRPC server cannot listen
+├── ServerNotStarted     the gRPC server cannot listen
+└── UpstreamSilent       the upstream did not answer a call of ours
 """
 
 from __future__ import annotations
@@ -32,4 +33,8 @@ class ServerNotStarted(ChannelError, InputError):  # noqa: N818 - reads as what 
     """The gRPC server cannot listen: its address or its TLS files, named in `where`."""
 
 
-__all__ = ["ChannelError", "LimitReached", "NotRegistered", "ServerNotStarted"]
+class UpstreamSilent(ChannelError):  # noqa: N818 - reads as what happened
+    """The upstream did not answer a call of ours, or there is none."""
+
+
+__all__ = ["ChannelError", "LimitReached", "NotRegistered", "ServerNotStarted", "UpstreamSilent"]

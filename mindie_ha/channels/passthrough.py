@@ -21,6 +21,7 @@ import grpc
 from grpc import aio
 
 from mindie_ha.channels.calls import Metadata, Requests, RpcContext
+from mindie_ha.channels.errors import UpstreamSilent
 from mindie_ha.channels.settings import UpstreamSettings
 from mindie_ha.channels.tls_files import Heard, TlsWatch, unheard
 
@@ -177,6 +178,17 @@ class Passthrough:
                 await _first_of(_relay(call, requests, context), until)
             finally:
                 call.cancel()
+
+    async def ask(self, method: str, request: bytes) -> bytes:
+        """A unary call of our own. Raises UpstreamSilent; the caller bounds its time."""
+        if not self.configured:
+            raise UpstreamSilent("there is no upstream")
+        async with self._upstream.channel() as channel:
+            try:
+                answer: bytes = await channel.unary_unary(method)(request)
+            except aio.AioRpcError as error:
+                raise UpstreamSilent(f"{error.code().name} {(error.details() or '')[:200]}") from None
+        return answer
 
     async def close(self) -> None:
         """Close the connections to the upstream."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import aiohttp
 
+from mindie_ha.channels.errors import UpstreamSilent
 from mindie_ha.channels.grpc_server import GrpcServer
 from mindie_ha.channels.http_push import HttpPush
 from mindie_ha.channels.mailboxes import Mailboxes
@@ -68,6 +69,7 @@ class Outlets:
         self._reports = reports
         self._entropy = entropy
         self._server: GrpcServer | None = None
+        self._passthrough: Passthrough | None = None
         self.port = 0
         self._publisher = Publisher(
             tables=desk,
@@ -86,6 +88,7 @@ class Outlets:
     async def start(self) -> int:
         """Listen; the gRPC port."""
         upstream = _upstream_settings(self._settings)
+        self._passthrough = Passthrough(upstream, connect=connector(upstream, heard=self.certificates_heard))
         self._server = GrpcServer(
             _server_settings(self._settings, many_behind=self._many_behind),
             tables=self._desk,
@@ -93,7 +96,7 @@ class Outlets:
             streams=self.streams,
             reports=self._reports,
             entropy=self._entropy.child("signals"),
-            passthrough=Passthrough(upstream, connect=connector(upstream, heard=self.certificates_heard)),
+            passthrough=self._passthrough,
             clock=self._clock,
             tls_heard=self.certificates_heard,
         )
@@ -117,6 +120,17 @@ class Outlets:
     def push_again(self, service: ServiceRef) -> int:
         """Send the current table to the push targets once more; how many there are."""
         return self._publisher.push_again(service)
+
+    @property
+    def upstream_configured(self) -> bool:
+        """Whether reports have somebody else to go to."""
+        return bool(self._settings.upstream)
+
+    async def tell_upstream(self, method: str, request: bytes) -> bytes:
+        """One unary call to the upstream. Raises UpstreamSilent."""
+        if self._passthrough is None:
+            raise UpstreamSilent("the gRPC server is not started")
+        return await self._passthrough.ask(method, request)
 
     def certificates_heard(self, used: bool, text: str) -> None:
         """Certificate files were renewed, or could not be."""

@@ -36,6 +36,7 @@ from mindie_ha.web import nodes, pauses, workloads
 from mindie_ha.web.access import USER, Access
 from mindie_ha.web.answers import json_response, problem
 from mindie_ha.web.fault_reports import FleetReporter
+from mindie_ha.web.overviews import Overviews
 from mindie_ha.web.reports import Reporter
 
 MAX_WAIT_S = 60.0
@@ -101,12 +102,14 @@ class Sources:
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 SOURCES: web.AppKey[Sources] = web.AppKey("sources", Sources)
+OVERVIEWS: web.AppKey[Overviews] = web.AppKey("overviews", Overviews)
 
 
 def make_app(sources: Sources, *, max_body_bytes: int) -> web.Application:
     """The application, ready to be served."""
     app = web.Application(client_max_size=max_body_bytes, middlewares=[_plain_errors, sources.access.gate])
     app[SOURCES] = sources
+    app[OVERVIEWS] = Overviews(sources.reports)
     app.add_routes(
         [
             web.get("/healthz", _healthz),
@@ -156,7 +159,7 @@ async def _metrics(request: web.Request) -> web.Response:
 
 
 async def _services(request: web.Request) -> web.Response:
-    return json_response(request.app[SOURCES].reports.overview().model_dump(mode="json"))
+    return json_response(await request.app[OVERVIEWS].gather())
 
 
 async def _service(request: web.Request) -> web.Response:

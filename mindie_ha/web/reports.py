@@ -231,11 +231,11 @@ class Reporter:
         found = sorted(self._store.problems().items())
         return [ProblemReport(object=name, problem=text) for name, text in found]
 
-    def overview(self) -> Overview:
-        """Everything that `status` shows."""
+    def overview(self, *, services: tuple[ScopeReport, ...] | None = None) -> Overview:
+        """Everything that `status` shows; `services` where they were gathered already."""
         standing = holds.standing(self._store.pauses().ledger, now_s=self._clock.wall())
         return Overview(
-            services=tuple(self.all()),
+            services=tuple(self.all()) if services is None else services,
             problems=tuple(self.problems()),
             isolated=tuple(self.isolated()),
             pauses=tuple(map(pause_report, standing)),

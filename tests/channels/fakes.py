@@ -164,26 +164,44 @@ class Line:
     def __init__(self, server_port: int) -> None:
         self._server_port = server_port
         self._writers: set[asyncio.StreamWriter] = set()
+        self._swallows = asyncio.Event()
+        self.cut_after_bytes = 0
         self.port = 0
+
+    def lead_to(self, server_port: int) -> None:
+        """New connections go there."""
+        self._server_port = server_port
+
+    def swallow(self) -> None:
+        """Carry nothing any more, and say nothing about it."""
+        self._swallows.set()
 
     async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._server_port)
         self._writers |= {writer, far_writer}
         with suppress(ConnectionError):
-            await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+            await asyncio.gather(self._copy(reader, far_writer), self._copy(far_reader, writer, back=True))
+
+    async def _copy(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, back: bool = False
+    ) -> None:
+        carried = 0
+        with suppress(ConnectionError):
+            while data := await reader.read(65536):
+                if self._swallows.is_set():
+                    await asyncio.Event().wait()
+                carried += len(data)
+                if back and 0 < self.cut_after_bytes < carried:
+                    self.cut()
+                    return
+                writer.write(data)
+                await writer.drain()
+        writer.close()
 
     def cut(self) -> None:
         for writer in self._writers:
             writer.transport.abort()
         self._writers.clear()
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError):
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-    writer.close()
 
 
 @asynccontextmanager
