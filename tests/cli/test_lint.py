@@ -74,7 +74,7 @@ def test_a_job_finding_has_place_reason_fix_severity_and_docs(tmp_path: Path) ->
     assert (finding["line"], finding["severity"], finding["docs"]) == (
         12,
         "error",
-        "docs/lint.md#not-a-string",
+        "docs/lint.md#pod-rescheduling-value",
     )
     assert finding["why"]
     assert finding["advice"]
