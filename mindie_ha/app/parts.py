@@ -20,6 +20,7 @@ from mindie_ha.engine.marks import Marks
 from mindie_ha.engine.node_ledgers import NodeLedgers
 from mindie_ha.engine.outlets import Outlets
 from mindie_ha.engine.pause_desk import PauseDesk
+from mindie_ha.engine.permits import Permits
 from mindie_ha.engine.public_reports import PublicReportDesk
 from mindie_ha.engine.public_tables import load_public_codes
 from mindie_ha.engine.rearm_desk import RearmDesk
@@ -93,10 +94,11 @@ class Parts:
     def _engine(self, ledgers: Ledgers) -> Engine:
         core = self._core
         marks = Marks(writer=self.writer, settings=self._core.settings, clock=core.clock)
+        permits = Permits(facts=core.store, settings=core.settings)
         reconciler = Reconciler(
             store=core.store,
             ledgers=ledgers,
-            executor=Executor(writer=self.writer, nodes=self.nodes, marks=marks),
+            executor=Executor(writer=self.writer, nodes=self.nodes, marks=marks, permits=permits),
             tables=core.desk,
             recorder=self.recorder,
             planner=plan,

@@ -57,6 +57,10 @@ class Written(StrEnum):
     DRY_RUN = "dry-run"  # not sent
 
 
+def _always() -> None:
+    """What needs no further permit."""
+
+
 class Writer:
     """See the module. Every method raises ClusterError kinds or LeaseLost."""
 
@@ -84,8 +88,13 @@ class Writer:
         self._parallel = asyncio.Semaphore(settings.parallel_writes)
         self._rate = AsyncLimiter(settings.writes_per_s, 1.0)
 
-    async def delete_pod(self, key: ObjectKey, *, uid: PodUID, grace_s: int | None) -> Written:
-        """Delete exactly this pod (0: at once, None: its own grace). Gone or replaced already is fine."""
+    async def delete_pod(
+        self, key: ObjectKey, *, uid: PodUID, grace_s: int | None, permit: Callable[[], None] = _always
+    ) -> Written:
+        """Delete exactly this pod (0: at once, None: its own grace). Gone or replaced already is fine.
+
+        `permit` is asked before each try and may raise, which ends it.
+        """
         options: Body = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
         if grace_s is not None:
             options["gracePeriodSeconds"] = grace_s
@@ -95,7 +104,7 @@ class Writer:
             if unsure and await self._deleted(key, uid, grace_s):
                 return Written.DONE
             try:
-                await self._send(lambda: self._client.delete(POD, key, sent))
+                await self._send(lambda: self._client.delete(POD, key, sent), permit=permit)
             except NotFound:
                 return Written.ALREADY
             except Conflict:
@@ -319,9 +328,12 @@ class Writer:
             raise InputError("has no metadata.resourceVersion", where=where)
         return current, meta
 
-    async def _send(self, request: Callable[[], Awaitable[bytes]]) -> None:
+    async def _send(
+        self, request: Callable[[], Awaitable[bytes]], *, permit: Callable[[], None] = _always
+    ) -> None:
         async with self._parallel, self._rate:
-            self._fence.guard()  # nothing may await between this line and the request
+            permit()
+            self._fence.guard()  # nothing may await between these lines and the request
             body = await request()
         self._answers.apply_response(body)
 

@@ -62,7 +62,8 @@ def _episode(observations: Observations, body: dict[str, Any], ledger: LedgerSee
     phases = tuple(_phases(observations, body))
     rungs = tuple(body.get("rungs") or dict.fromkeys(each.rung for each in phases if each.rung))
     outcome = body.get("outcome") or (PARKED if ledger.body.get("parked") else OPEN)
-    deleted, created = _moves(observations, ledger.workload, opened_s, closed_s)
+    targets = {each["uid"] for each in body.get("targets", ())}
+    deleted, created = _moves(observations, ledger.workload, opened_s, closed_s, targets)
     return Episode(
         workload=ledger.workload,
         epoch=body["epoch"],
@@ -91,12 +92,19 @@ def _phases(observations: Observations, body: dict[str, Any]) -> Iterator[PhaseS
 
 
 def _moves(
-    observations: Observations, workload: str, opened_s: float, closed_s: float | None
+    observations: Observations, workload: str, opened_s: float, closed_s: float | None, targets: set[str]
 ) -> tuple[tuple[PodLife, ...], tuple[PodLife, ...]]:
-    """Pods of the workload that went and came while the recovery was open, by name."""
+    """Pods of the workload that went and came while the recovery was open, by name; and those that others
+    had deleted before it was opened, which it names as `targets`."""
     until_s = float("inf") if closed_s is None else closed_s
     pods = [pod for pod in observations.pods.values() if pod.workload == workload]
-    deleted = [pod for pod in pods if pod.deleted_s is not None and opened_s <= pod.deleted_s <= until_s]
+    deleted = [
+        pod
+        for pod in pods
+        if pod.deleted_s is not None
+        and pod.deleted_s <= until_s
+        and (opened_s <= pod.deleted_s or pod.uid in targets)
+    ]
     created = [
         pod
         for pod in pods

@@ -65,6 +65,7 @@ class ExpectedTaint(Strict):
 class Expect(Strict):
     """What must have happened. What is not named must not have happened.
 
+    `our_deletions`: pods that we deleted ourselves, the others having been deleted by somebody else.
     `tables`: distinct digests from the first fault on, the table in force at that moment included.
     `status_said`: texts that the status showed at some time; `states`: states it showed of a workload.
     `at_once`: so many recoveries, at the most, were between first deletion and end at the same time.
@@ -74,6 +75,7 @@ class Expect(Strict):
     recoveries: tuple[ExpectedRecovery, ...]
     nothing_deleted: bool = False
     at_once: int | None = Field(None, ge=1)
+    our_deletions: int | None = Field(None, ge=0)
     tables: int | None = Field(None, ge=1)
     channels: tuple[Channel, ...] = ALL_CHANNELS
     held: tuple[ExpectedHold, ...] = ()

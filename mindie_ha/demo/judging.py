@@ -58,6 +58,10 @@ def judge(observations: Observations, expect: Expect) -> Verdict:
     optional = {
         "no more recoveries than expected deleted at once": (expect.at_once, _at_once(seen, expect)),
         "nothing was deleted": (expect.nothing_deleted, _nothing_deleted(observations)),
+        "we deleted what nobody else did": (
+            expect.our_deletions is not None,
+            _our_deletions(observations, expect),
+        ),
         "a new instance was held back until its peer was there": (expect.held, _held(observations, expect)),
         "the active pods were as expected": (expect.actives, takeovers.complaints(observations, expect)),
         "our taints came and went as expected": (expect.taints, _taints(observations, expect)),
@@ -231,6 +235,16 @@ def _nothing_deleted(observations: Observations) -> Iterator[str]:
     for pod in observations.pods.values():
         if pod.here_at(fault_s) and pod.deleted_s is not None:
             yield f"{pod.key} ({pod.uid}) was deleted at {pod.deleted_s:.1f} s"
+
+
+def _our_deletions(observations: Observations, expect: Expect) -> Iterator[str]:
+    sent = [
+        write.name
+        for write in observations.writes
+        if write.ours and write.verb == "delete" and write.resource == "pods" and write.code < 300
+    ]
+    if len(sent) != expect.our_deletions:
+        yield f"we deleted {len(sent)} pods ({', '.join(sent) or 'none'}), expected {expect.our_deletions}"
 
 
 def _taints(observations: Observations, expect: Expect) -> Iterator[str]:

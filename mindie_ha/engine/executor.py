@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 
 from mindie_ha.cluster.reset_configs import gracefully_ending, rejoined
 from mindie_ha.cluster.retries import granted
 from mindie_ha.cluster.writer import Writer
 from mindie_ha.engine.marks import Marks
 from mindie_ha.engine.node_ledgers import NodeLedgers
+from mindie_ha.engine.permits import Permits
 from mindie_ha.model.decisions import (
     Action,
     AdoptPodGroup,
@@ -47,8 +49,9 @@ class Failure:
 class Executor:
     """Runs actions through the fenced writer."""
 
-    def __init__(self, *, writer: Writer, nodes: NodeLedgers, marks: Marks) -> None:
+    def __init__(self, *, writer: Writer, nodes: NodeLedgers, marks: Marks, permits: Permits) -> None:
         self._writer = writer
+        self._permits = permits
         self._marks = marks
         self._nodes = nodes
 
@@ -84,7 +87,8 @@ class Executor:
     async def _perform(self, action: Action) -> None:
         match action:
             case DeletePod(key=key, uid=uid, grace_s=grace_s):
-                await self._writer.delete_pod(key, uid=uid, grace_s=grace_s)
+                permit = partial(self._permits.check, action)
+                await self._writer.delete_pod(key, uid=uid, grace_s=grace_s, permit=permit)
             case IsolateNode():
                 await self._isolate(action)
             case DiscountIsolation():

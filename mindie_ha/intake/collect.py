@@ -28,7 +28,7 @@ from mindie_ha.model.decisions import Notice
 from mindie_ha.model.faults import Fault
 from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pods import Pod
-from mindie_ha.model.settings import Settings
+from mindie_ha.model.settings import Owner, Settings
 from mindie_ha.model.views import NodeView
 from mindie_ha.model.workloads import Workload
 from mindie_ha.policy.effects import LABEL_STRATEGY, subject_of
@@ -67,6 +67,7 @@ def collect(
     marked = (fault for pod in listed for fault in mark_faults(pod, now_s=now_s))
     judged = [reactions.to(fault, now_s=now_s) for fault in (*told, *together, *marked)]
     stale_s = settings.faults.report_stale_s
+    by_volcano = settings.ownership.owner is Owner.VOLCANO
     stales = (goes_stale_at_s(view.report, stale_s=stale_s, now_s=now_s) for view in nodes.values())
     times = [wake_at_s, changes_at_s, *stales, *(later_s for _, later_s in judged)]
     return Collected(
@@ -80,7 +81,7 @@ def collect(
             *(fault for fault, _ in judged),
             *node_found,
             *pod_faults(workload, listed, now_s=now_s),
-            *member_faults(workload, listed, ledger=ledger, now_s=now_s),
+            *member_faults(workload, listed, ledger=ledger, now_s=now_s, owned_by_volcano=by_volcano),
         ),
         wake_at_s=min((time_s for time_s in times if time_s is not None), default=None),
     )

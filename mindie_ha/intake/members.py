@@ -17,15 +17,24 @@ from mindie_ha.model.workloads import Role, Workload
 
 
 def member_faults(
-    workload: Workload, pods: Iterable[Pod], *, ledger: WorkloadLedger, now_s: float
+    workload: Workload,
+    pods: Iterable[Pod],
+    *,
+    ledger: WorkloadLedger,
+    now_s: float,
+    owned_by_volcano: bool = False,
 ) -> tuple[Fault, ...]:
-    """One fault for each member that is missing beside others that stand."""
-    if not _live_together(workload, ledger):
+    """One fault for each member that is missing beside others that stand; where Volcano deletes, for each
+    that is missing or going at all: what it does is watched to its end."""
+    if not _counted(workload, ledger):
         return ()
     listed = tuple(pods)
     alive = {pod.uid for pod in listed if pod.alive}
-    present = {pod.uid for pod in listed}
-    if not any(member.uid in alive for member in ledger.members):
+    present = {pod.uid for pod in listed if not (owned_by_volcano and pod.terminating)}
+    lives_together = workload.role in (Role.SERVER, Role.TRAINING) and len(ledger.members) > 1
+    if not owned_by_volcano and not (
+        lives_together and any(member.uid in alive for member in ledger.members)
+    ):
         return ()
     successors = {pod.key.name: pod for pod in listed}
     found = []
@@ -48,10 +57,5 @@ def member_faults(
     return tuple(found)
 
 
-def _live_together(workload: Workload, ledger: WorkloadLedger) -> bool:
-    return (
-        workload.role in (Role.SERVER, Role.TRAINING)
-        and workload.replicas == len(ledger.members) > 1
-        and not workload.deleting
-        and ledger.recovery is None
-    )
+def _counted(workload: Workload, ledger: WorkloadLedger) -> bool:
+    return workload.replicas == len(ledger.members) and not workload.deleting and ledger.recovery is None

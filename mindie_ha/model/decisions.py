@@ -16,11 +16,13 @@ from mindie_ha.model.recoveries import Outcome
 
 @dataclass(frozen=True, slots=True)
 class DeletePod:
-    """Delete exactly this pod. `grace_s` 0 is at once, None the pod's own grace."""
+    """Delete exactly this pod. `grace_s` 0 is at once, None the pod's own grace. `adopted`: decided since
+    the job was seen as adopted, and so only to be sent while it is."""
 
     key: ObjectKey
     uid: PodUID
     grace_s: int | None
+    adopted: bool = False
 
     @property
     def words(self) -> str:

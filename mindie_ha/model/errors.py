@@ -13,6 +13,7 @@
     │   ├── Refused           any other 4xx
     │   └── Unreachable       no answer, a cut connection, or 5xx
     ├── LeaseLost             a write was stopped by the fence
+    ├── NotPermitted          a deletion was stopped: the job is not ours any more
     └── LedgerUnreadable      digest, schema or size of a ledger is wrong: observe only
 
 Callers catch at the level they need. API errors are mapped in one place (`cluster/transports.py`).
@@ -86,6 +87,10 @@ class Unreachable(ClusterError):  # noqa: N818
 
 class LeaseLost(MindieHaError):  # noqa: N818
     """The fence stopped a write: we are not, or no longer, the leader."""
+
+
+class NotPermitted(MindieHaError):  # noqa: N818
+    """A deletion that was decided must not be sent any more: what it rested on has changed."""
 
 
 class LedgerUnreadable(MindieHaError):  # noqa: N818

@@ -163,6 +163,8 @@ class Recovery(Frozen):
     quiet_since_s: float | None = None  # settle: since when every check passes without a break
     no_active_since_s: float | None = None  # settle: since when certainly no pod of an MS role is active
     rejoin: int | None = None  # RetryTime with which the survivors are asked to join the replaced pods
+    guarded_since_s: float | None = None  # somebody else may delete first: since then without a deletion
+    guarded_left: int = 0  # targets that stood then
     verified: bool = False  # settle: something better than Running confirmed it
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mindie_ha.model.settings import Settings
+from mindie_ha.model.settings import Owner, Settings
 from mindie_ha.model.workloads import Role, Workload
 from mindie_ha.policy.activity import MS_ROLES
 from mindie_ha.policy.rungs.job import JobRung
@@ -36,12 +36,23 @@ class LadderRow:
 
 LADDERS: tuple[LadderRow, ...] = (
     LadderRow(frozenset({Role.SERVER}), (JOB,)),
-    LadderRow(MS_ROLES, (POD, JOB), when=lambda workload, settings: asked_for(workload, settings.roles)),
+    LadderRow(
+        MS_ROLES,
+        (POD, JOB),
+        when=lambda workload, settings: (
+            asked_for(workload, settings.roles) or _by_volcano(workload, settings)
+        ),
+    ),
     LadderRow(MS_ROLES, (JOB,)),
     LadderRow(TRAINING, (ONLY_MEMBERS,), when=lambda workload, _: limited_to_pods(workload)),
     LadderRow(TRAINING, (MEMBER, *BLOCKS, JOB), when=lambda workload, _: label_asks(workload)),
     LadderRow(TRAINING, (JOB,)),
 )
+
+
+def _by_volcano(workload: Workload, settings: Settings) -> bool:
+    """Volcano replaces only the failed pods of an MS job, whatever its labels say."""
+    return settings.ownership.owner is Owner.VOLCANO and workload.replicas > 1
 
 
 def ladder(workload: Workload, *, settings: Settings) -> tuple[Rung, ...]:

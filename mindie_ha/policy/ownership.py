@@ -24,6 +24,7 @@ from mindie_ha.policy import label_values
 LABEL_FAULT_SCHEDULING = label_values.FAULT_SCHEDULING
 ANNOTATION_STRATEGY = "ProcessRecoverStrategy"
 STRATEGY_OURS = "mindie-ha"
+WAITING_FOR_PLATFORM = "WaitingForPlatform"
 
 
 class Ownership(StrEnum):
@@ -106,7 +107,7 @@ def _platform(workload: Workload, strategy: str, *, mode: Mode) -> Claim:
         f"{workload.key}: {ANNOTATION_STRATEGY} is {strategy!r}, so a platform owns this job; "
         f"nothing is deleted. Remove the annotation to hand the job over"
     )
-    notice = Notice("WaitingForPlatform", message, warning=True, key=f"platform:{workload.uid}")
+    notice = Notice(WAITING_FOR_PLATFORM, message, warning=True, key=f"platform:{workload.uid}")
     return Claim(Ownership.PLATFORM, mode, notice=notice)
 
 

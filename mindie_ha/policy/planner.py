@@ -125,9 +125,19 @@ def not_ours(look: Look) -> Decision | None:
     if look.claim.acts:
         return None
     unlabelled = "its label fault-scheduling is neither force nor grace"
-    why = "a platform owns it" if look.claim.ownership is Ownership.PLATFORM else unlabelled
+    platform = look.claim.ownership is Ownership.PLATFORM
+    why = f"{ownership.WAITING_FOR_PLATFORM}, a platform owns it" if platform else unlabelled
     what = f", faults: {_words(look.verdict.acting)}" if look.verdict.acting else ""
-    outcome = Outcome.HELD if look.view.ledger.recovery is not None else None
+    recovery = look.view.ledger.recovery
+    outcome = Outcome.HELD if recovery is not None else None
+    if recovery is not None and platform:
+        recovery = records.updated(
+            recovery,
+            condition=ownership.WAITING_FOR_PLATFORM,
+            condition_message="a platform owns the job, so nothing is deleted",
+        )
+        ledger = records.changed(look.view.ledger, recovery=recovery)
+        look = replace(look, view=replace(look.view, ledger=ledger))
     return say(
         look, rule="not-ours", sentence=f"observed only, never restarted: {why}{what}", outcome=outcome
     )
@@ -229,7 +239,9 @@ def _adopt(look: Look, ledger: WorkloadLedger) -> tuple[WorkloadLedger, AdoptPod
     if not look.claim.adopt or podgroup is None:
         return ledger, None, None
     again_at_s = ledger.adopted_at_s + READOPT_S
-    if ledger.adopted_podgroup_uid == podgroup.uid and look.now_s < again_at_s:
+    guarded_since_s = ledger.recovery.guarded_since_s if ledger.recovery is not None else None
+    lost = guarded_since_s is not None and guarded_since_s > ledger.adopted_at_s  # since it was ordered
+    if ledger.adopted_podgroup_uid == podgroup.uid and look.now_s < again_at_s and not lost:
         return ledger, None, again_at_s
     ledger = records.changed(ledger, adopted_podgroup_uid=podgroup.uid, adopted_at_s=look.now_s)
     return ledger, AdoptPodGroup(key=podgroup.key, uid=podgroup.uid), look.now_s + READOPT_S

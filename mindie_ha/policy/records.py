@@ -111,6 +111,13 @@ def aimed(recovery: Recovery, *, pods: Iterable[Pod]) -> Recovery:
     return updated(recovery, targets=(*recovery.targets, *more)) if more else recovery
 
 
+def missed(recovery: Recovery, targets: Iterable[Target]) -> Recovery:
+    """`recovery` with pods among its targets that are gone already."""
+    known = target_uids(recovery)
+    more = tuple(target for target in targets if target.uid not in known)
+    return updated(recovery, targets=(*recovery.targets, *more)) if more else recovery
+
+
 def _without_old_targets(recovery: Recovery, *, present: Collection[PodUID]) -> Recovery:
     gone = [target for target in recovery.targets if target.uid not in present]
     dropped = {target.uid for target in gone[: max(0, len(gone) - MAX_PODS_CLOSED)]}

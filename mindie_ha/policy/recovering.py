@@ -13,19 +13,17 @@ from mindie_ha.model.decisions import Action, Decision, Notice
 from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Outcome, Phase, Recovery
-from mindie_ha.policy import budgets, endings, manners, obligations, records, refusals
+from mindie_ha.policy import budgets, endings, guards, manners, obligations, records, refusals
 from mindie_ha.policy.ladders import ladder
 from mindie_ha.policy.looks import Look, say
 from mindie_ha.policy.rungs import phases, widening
 from mindie_ha.policy.rungs.gates import HELD
-from mindie_ha.policy.rungs.pod import spared
+from mindie_ha.policy.rungs.pod import NO_PEER, spared, why_passed_over
 from mindie_ha.policy.rungs.returning import WAITING_FOR_CAPACITY, replacements
 from mindie_ha.policy.rungs.steps import Degraded, Failed, Recovered, Rung, StepResult
 from mindie_ha.policy.verdicts import Verdict, describe, intent
 
 MAX_STEPS = 32  # more than the longest way through the phases: a bound, never reached
-
-NO_PEER = "no peer that runs would be left, so the pod rung is passed over"
 
 _BEFORE_STOP = (Phase.ISOLATE, Phase.BACKOFF)
 
@@ -86,8 +84,8 @@ def resume(look: Look, *, rule: str = "continue") -> Decision:
         if _is_moot(look, recovery):
             return _moot(look, recovery)
         if (widened := _widened(look, recovery)) is not None:
+            sentences.append(_why_passed_over(look, recovery))
             look = _with(look, widened)
-            sentences.append(NO_PEER)
             continue
         disturbed = _disturbance(look, recovery)
         if disturbed is not None:
@@ -148,7 +146,8 @@ def _minded(look: Look) -> WorkloadLedger:
     """The ledger with every isolation that the faults ask for as an obligation."""
     recovery = _open(look)
     owed = obligations.obliged(recovery, obligations.needs(look), now_s=look.now_s)
-    return records.changed(look.view.ledger, recovery=records.updated(recovery, obligations=owed))
+    recovery = guards.watched(look, records.updated(recovery, obligations=owed))
+    return records.changed(look.view.ledger, recovery=recovery)
 
 
 def _aimed(look: Look, recovery: Recovery, *, before: Phase) -> Recovery:
@@ -234,7 +233,7 @@ def _widened(look: Look, recovery: Recovery) -> WorkloadLedger | None:
         rung=wider.name,
         pods=[pod for pod in look.view.pods if pod.uid in uids],
         deadline_s=phases.deadline_s(look, recovery, Phase.ISOLATE),
-        exit_=NO_PEER,
+        exit_=_why_passed_over(look, recovery),
         now_s=look.now_s,
     )
 
@@ -280,7 +279,8 @@ def _again(look: Look, recovery: Recovery, *, verdict: Verdict, reason: str) -> 
         return endings.park(look, reason=refusal.reason, message=f"{refusal.message}; last: {reason}")
     wider = None if _rung_of(look, recovery).applicable(look) else _wider(look, recovery)
     if wider is not None:
-        recovery, reason = records.updated(recovery, rung=wider.name), f"{reason}; {NO_PEER}"
+        reason = f"{reason}; {_why_passed_over(look, recovery)}"
+        recovery = records.updated(recovery, rung=wider.name)
     return _attempt(look, look.view.ledger, recovery, verdict=verdict, exit_=reason)
 
 
@@ -290,14 +290,15 @@ def _attempt(
     """Record an attempt, pay for it, and name its targets."""
     if verdict.software:
         ledger = records.changed(ledger, software_retries_spent=ledger.software_retries_spent + 1)
+    recovery = records.missed(recovery, guards.vanished(verdict))
     choosing = records.updated(recovery, phase=Phase.ISOLATE)
-    uids = _rung_of(look, recovery).scope(_with(look, records.changed(ledger, recovery=choosing))).uids
+    seen = _with(look, records.changed(ledger, recovery=choosing))
+    uids = _rung_of(look, recovery).scope(seen).uids
+    pods = guards.old_pods(seen, (pod for pod in look.view.pods if pod.uid in uids), verdict=verdict)
     return records.tried(
         ledger,
         recovery,
-        pods=[
-            pod for pod in look.view.pods if pod.uid in uids and not _is_new_beside_stuck(look, recovery, pod)
-        ],
+        pods=[pod for pod in pods if not _is_new_beside_stuck(look, recovery, pod)],
         present={pod.uid for pod in look.view.pods},
         not_before_s=budgets.not_before_s(
             ledger.attempts,
@@ -364,6 +365,10 @@ def _wider(look: Look, recovery: Recovery) -> Rung | None:
     return next(
         (rung for rung in wider if rung.name not in recovery.closed_rungs and rung.applicable(look)), None
     )
+
+
+def _why_passed_over(look: Look, recovery: Recovery) -> str:
+    return why_passed_over(look, _rung_of(look, recovery).scope(look)) or NO_PEER
 
 
 def _rung_of(look: Look, recovery: Recovery) -> Rung:

@@ -25,6 +25,7 @@ from mindie_ha.kit.logs import make_log
 from mindie_ha.model.settings import GrpcSettings, HttpSettings, PhaseSettings, Settings, TableSettings
 from mindie_ha.sim.actors.clusterds import ClusterdSettings
 from mindie_ha.sim.actors.machines import NodeModel, a2_nodes
+from mindie_ha.sim.actors.reschedulers import ReschedulerSettings
 from mindie_ha.sim.client import ApiClient
 from mindie_ha.sim.disturbances import Rule
 from mindie_ha.sim.documents import Documents
@@ -110,6 +111,7 @@ class Cluster:
         lag_s: tuple[float, float],
         speed: float,
         serve: bool,
+        volcano_reschedules: bool = False,
     ) -> None:
         if not _DOCUMENTS:
             _DOCUMENTS.append(Documents())  # read once: the descriptions of all kinds never change
@@ -123,7 +125,10 @@ class Cluster:
             clock=self.clock,
             entropy=self.entropy.child("world"),
             nodes=nodes,
-            settings=WorldSettings(clusterd=ClusterdSettings(lag_s=lag_s)),
+            settings=WorldSettings(
+                clusterd=ClusterdSettings(lag_s=lag_s),
+                rescheduler=ReschedulerSettings() if volcano_reschedules else None,
+            ),
         )
         self.judge = Judge(self.server)
         self.runs: list[Run] = []
@@ -365,13 +370,21 @@ async def cluster(
     speed: float = 1.0,
     serve: bool = False,
     service: Iterable[Object] | None = None,
+    volcano_reschedules: bool = False,
 ) -> AsyncIterator[Cluster]:
     """A cluster with one service that serves, and (unless `start` is False) the controller on it.
 
     `serve`: with its sockets; then on a real loop, with a clock that is `speed` times as fast.
     """
     machines = a2_nodes(nodes) if isinstance(nodes, int) else nodes
-    made = Cluster(nodes=machines, seed=seed, lag_s=lag_s, speed=speed, serve=serve)
+    made = Cluster(
+        nodes=machines,
+        seed=seed,
+        lag_s=lag_s,
+        speed=speed,
+        serve=serve,
+        volcano_reschedules=volcano_reschedules,
+    )
     tasks = [asyncio.create_task(made.server.run()), asyncio.create_task(made.world.run())]
     try:
         await made.world.ready()

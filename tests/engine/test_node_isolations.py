@@ -8,6 +8,7 @@ from mindie_ha.cluster.ledgers import Ledgers
 from mindie_ha.engine.executor import Executor
 from mindie_ha.engine.marks import Marks
 from mindie_ha.engine.node_ledgers import NodeLedgers
+from mindie_ha.engine.permits import Permits
 from mindie_ha.model.decisions import IsolateNode, NodeDecision
 from mindie_ha.model.errors import Conflict
 from mindie_ha.model.ledgers import Isolation, NodeLedger
@@ -40,6 +41,7 @@ async def test_a_release_decided_before_an_isolation_was_added_does_not_undo_it(
             writer=app.writer,
             nodes=nodes,
             marks=Marks(writer=app.writer, settings=app.settings, clock=c.clock),
+            permits=Permits(facts=store, settings=app.settings),
         )
         uid = store.node_view(NODE, now_s=0).node.uid
         assert await executor.run((IsolateNode(NODE, uid, isolation("ann")),)) == ()

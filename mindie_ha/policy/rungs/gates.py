@@ -11,14 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mindie_ha.model.recoveries import Recovery
-from mindie_ha.policy import turns
+from mindie_ha.policy import guards, turns
 from mindie_ha.policy.holds import HELD_BY_PAUSE, HELD_BY_WINDOW
 from mindie_ha.policy.looks import Look
-from mindie_ha.policy.ownership import Ownership
 from mindie_ha.policy.verdicts import NODE_LOSS
 
 HELD_BY_BRAKE = "HeldByBrake"
-GUARDING = "GuardingOwner"
 BACKING_OFF = "BackingOff"
 STAYS_PUBLISHED = frozenset({HELD_BY_BRAKE, HELD_BY_PAUSE, HELD_BY_WINDOW})  # its pods may well be serving
 HELD = STAYS_PUBLISHED | {turns.HELD_BY_LIMIT}
@@ -44,22 +42,21 @@ def gate(look: Look, recovery: Recovery) -> Gate:
         return Gate(look.hold.condition, look.hold.message, look.hold.wake_at_s)
     if look.brake.on and _asked_by_lost_nodes_only(look, recovery):
         return Gate(HELD_BY_BRAKE, "too many nodes were lost at once", look.brake.wake_at_s)
-    if look.claim.ownership is Ownership.GUARD:
-        acts_at_s = _attempt_began_s(look, recovery) + look.settings.ownership.guard_s
-        if look.now_s < acts_at_s:
-            return Gate(GUARDING, "the scheduler acts first, or adoption is not seen yet", acts_at_s)
+    if not (guarded := guard(look, recovery)).open:
+        return guarded
     if look.now_s < recovery.not_before_s:
         return Gate(BACKING_OFF, "the next deletion has to wait", recovery.not_before_s)
     crowded = turns.judge(look.crowds, str(look.workload.key), now_s=look.now_s)
     return Gate(crowded.condition, crowded.message, crowded.wake_at_s)
 
 
+def guard(look: Look, recovery: Recovery) -> Gate:
+    """Whether somebody else is waited for, who may delete first."""
+    acts_at_s = guards.acts_at_s(look, recovery)
+    return Gate() if look.now_s >= acts_at_s else Gate(guards.GUARDING, guards.why(look), acts_at_s)
+
+
 def _asked_by_lost_nodes_only(look: Look, recovery: Recovery) -> bool:
     if look.verdict.acting:
         return look.verdict.node_loss_only
     return recovery.intent.cause in NODE_LOSS
-
-
-def _attempt_began_s(look: Look, recovery: Recovery) -> float:
-    attempts = look.view.ledger.attempts
-    return attempts[-1].at_s if attempts else recovery.opened_at_s

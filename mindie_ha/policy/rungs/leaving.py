@@ -13,13 +13,13 @@ from mindie_ha.model.decisions import DeletePod, Notice
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Phase, Recovery
 from mindie_ha.model.workloads import Role
-from mindie_ha.policy import manners
+from mindie_ha.policy import guards, manners
 from mindie_ha.policy.holds import HELD_BY_PAUSE
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.obligations import in_effect, needs, order
-from mindie_ha.policy.ownership import Mode
+from mindie_ha.policy.ownership import Mode, Ownership
 from mindie_ha.policy.records import target_uids
-from mindie_ha.policy.rungs.gates import STAYS_PUBLISHED, gate
+from mindie_ha.policy.rungs.gates import STAYS_PUBLISHED, Gate, gate, guard
 from mindie_ha.policy.rungs.steps import Progress, Scope
 
 FORCING = "ForcingDeletion"
@@ -51,7 +51,7 @@ def after_isolation(look: Look, recovery: Recovery) -> tuple[Phase, dict[str, ob
 
 def backoff(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG001
     """Wait until a deletion is allowed, or somebody else has done it."""
-    if not _present(look, recovery):
+    if not (guards.standing if guards.on(look) else _present)(look, recovery):
         return Progress(sentence="no target is left", leave="done by others")
     recovery, changes = _withdrawn_anew(look, recovery)
     closed_by = gate(look, recovery)
@@ -94,6 +94,11 @@ def _resumed(look: Look, recovery: Recovery) -> tuple[Notice, ...]:
 
 def stop(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG001
     """Delete the targets until every deletion is accepted; first, if so asked, let processes know."""
+    graces = ((pod, _grace_s(look, recovery, pod)) for pod in _present(look, recovery))
+    waiting = [pod for pod, grace_s in graces if not _accepted(look, pod, grace_s)]
+    closed_by = guard(look, recovery)
+    if waiting and not closed_by.open:  # adoption was lost since we were let through
+        return _wait_for_others(closed_by)
     word = manners.untold(look, recovery)
     until_s = recovery.phase_since_s + BEFORE_STOP_S
     if word is not None and look.now_s < until_s:
@@ -103,11 +108,19 @@ def stop(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG
             changes={"obligations": manners.obliged(look, recovery)},
             wake_at_s=until_s,
         )
-    waiting = [pod for pod in _present(look, recovery) if not _accepted(pod, _grace_s(look, recovery, pod))]
     if not waiting:
         return Progress(sentence="every deletion is accepted", leave="accepted")
     sent = _delete(look, recovery, waiting, forced=False)
     return replace(sent, notices=manners.unheard(look, recovery))
+
+
+def _wait_for_others(closed_by: Gate) -> Progress:
+    return Progress(
+        sentence=f"deletions wait: {closed_by.message}",
+        condition=closed_by.condition,
+        condition_message=closed_by.message,
+        wake_at_s=closed_by.wake_at_s,
+    )
 
 
 def gone(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG001
@@ -128,7 +141,7 @@ def gone(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG
     else:
         changes = {}
     urgent = [pod for pod in left if forced or _grace_s(look, recovery, pod) == 0]
-    unaccepted = [pod for pod in urgent if not _accepted(pod, 0)]
+    unaccepted = [pod for pod in urgent if not _accepted(look, pod, 0, forced=forced)]
     condition, message = (FORCING, f"pods outlived their grace: {_why_stuck(left)}") if forced else ("", "")
     if not unaccepted:
         return Progress(
@@ -180,8 +193,11 @@ def _is_on_lost_node(look: Look, pod: Pod) -> bool:
     return not view.node.ready and since_s is not None and look.now_s >= since_s + patience_s
 
 
-def _accepted(pod: Pod, grace_s: int | None) -> bool:
-    return pod.terminating and (grace_s is None or pod.grace_s == 0)
+def _accepted(look: Look, pod: Pod, grace_s: int | None, *, forced: bool = False) -> bool:
+    if not pod.terminating or grace_s is None or pod.grace_s == 0:
+        return pod.terminating
+    # what somebody else asked for counts, as long as a kubelet can do it and there is time
+    return guards.on(look) and not forced and not _is_on_lost_node(look, pod)
 
 
 def _delete(look: Look, recovery: Recovery, pods: list[Pod], *, forced: bool) -> Progress:
@@ -191,10 +207,16 @@ def _delete(look: Look, recovery: Recovery, pods: list[Pod], *, forced: bool) ->
         return Progress(sentence=sentence, wake_at_s=recovery.not_before_s)
     waited_s = look.now_s - recovery.phase_since_s
     again_at_s = look.now_s + min(RESEND_MAX_S, max(RESEND_FIRST_S, waited_s))
+    adopted = look.claim.ownership is Ownership.ADOPTED
     return Progress(
         sentence=f"deleting {names}",
         actions=tuple(
-            DeletePod(key=pod.key, uid=pod.uid, grace_s=0 if forced else _grace_s(look, recovery, pod))
+            DeletePod(
+                key=pod.key,
+                uid=pod.uid,
+                grace_s=0 if forced else _grace_s(look, recovery, pod),
+                adopted=adopted,
+            )
             for pod in pods
         ),
         changes={"not_before_s": again_at_s},

@@ -17,13 +17,15 @@ from mindie_ha.model.pods import Pod, PodPhase
 from mindie_ha.model.recoveries import Recovery
 from mindie_ha.model.settings import MsLadder, RoleSettings
 from mindie_ha.model.workloads import Role, Workload
-from mindie_ha.policy import label_values
+from mindie_ha.policy import guards, label_values
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.rungs import phases, scopes
 from mindie_ha.policy.rungs.steps import Scope, StepResult
 
 LABEL_POD_RESCHEDULING = label_values.POD_RESCHEDULING
 ON = "on"
+NO_PEER = "no peer that runs would be left, so the pod rung is passed over"
+NOT_DONE = "nobody deleted the failed pod, and its label asks for all pods of the job"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +35,9 @@ class PodRung:
     name: str = "pod"
 
     def applicable(self, look: Look) -> bool:
-        """Whether something is hit, and a peer that runs is left out of it."""
+        """Whether something is hit, a peer that runs is left out of it, and that is what was asked for."""
         scope = self.scope(look)
-        return scope.expected > 0 and bool(spared(look, scope))
+        return scope.expected > 0 and not why_passed_over(look, scope)
 
     def scope(self, look: Look) -> Scope:
         """Pods of the names that are replaced; as long as nothing was deleted, of what is hit now too."""
@@ -48,6 +50,22 @@ class PodRung:
     def step(self, look: Look, recovery: Recovery) -> StepResult:
         """The shared phases over that scope."""
         return phases.step(look, recovery, self.scope(look))
+
+
+def why_passed_over(look: Look, scope: Scope) -> str:
+    """Why this rung does not fit, "" where it does."""
+    if not spared(look, scope):
+        return NO_PEER
+    recovery = look.view.ledger.recovery
+    if (
+        asked_for(look.workload, look.settings.roles)
+        or recovery is None
+        or recovery.phase not in scopes.CHOOSING
+    ):
+        return ""
+    # Volcano takes only what failed, whatever the label says; where it does nothing the label counts
+    untouched = len(guards.standing(look, recovery)) == len(recovery.targets)
+    return NOT_DONE if untouched and look.now_s >= guards.acts_at_s(look, recovery) else ""
 
 
 def spared(look: Look, scope: Scope) -> tuple[Pod, ...]:
