@@ -22,6 +22,7 @@ from mindie_ha.cluster.events import About
 from mindie_ha.cluster.problems import Problem
 from mindie_ha.engine.events import about_of, for_event
 from mindie_ha.engine.passed_reports import PassedReports
+from mindie_ha.engine.reconciling import Planner
 from mindie_ha.engine.records import DecisionRecord
 from mindie_ha.engine.sinks import AuditFile, count, to_log
 from mindie_ha.kit.metrics import Metrics
@@ -32,6 +33,7 @@ from mindie_ha.model.ids import node_key
 from mindie_ha.model.roles import Activity
 from mindie_ha.model.settings import Settings
 from mindie_ha.policy.activity import MS_ROLES
+from mindie_ha.policy.planner import plan
 from mindie_ha.web.api import Health, Sources, make_app
 from mindie_ha.web.reports import ScopeReport
 
@@ -42,7 +44,14 @@ STUCK_S = 300.0  # a source that asked for nothing for so long is stuck, and onl
 class App:
     """The controller."""
 
-    def __init__(self, settings: Settings, edges: Edges, *, audit_file: Path | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        edges: Edges,
+        *,
+        audit_file: Path | None = None,
+        planner: Planner = plan,
+    ) -> None:
         self.settings = settings
         self.started = asyncio.Event()
         self.grpc_port = 0
@@ -51,7 +60,7 @@ class App:
         self._serve = edges.serve
         self._audit = AuditFile(audit_file) if audit_file is not None else None
         self.core = Core(settings, edges, metrics=self.metrics)
-        self.parts = parts = Parts(self.core, edges)
+        self.parts = parts = Parts(self.core, edges, planner=planner)
         self.desk = self.core.desk
         self.recorder, self.writer, self.engine = parts.recorder, parts.writer, parts.engine
         self.outlets, self.public, self.signals = parts.outlets, parts.public, parts.signals

@@ -76,7 +76,7 @@ class Core:
         self.queue.add(scope, urgent=True)
 
     def _touched(self, scopes: frozenset[ScopeKey], urgent: bool) -> None:
-        for scope in scopes:
+        for scope in sorted(scopes):  # a set has another order in every process, a history has to repeat
             self.queue.add(scope, urgent=urgent)
 
     def _stranger(self, service: ScopeKey, ip: str, served: bool) -> None:

@@ -24,7 +24,7 @@ from mindie_ha.engine.permits import Permits
 from mindie_ha.engine.public_reports import PublicReportDesk
 from mindie_ha.engine.public_tables import load_public_codes
 from mindie_ha.engine.rearm_desk import RearmDesk
-from mindie_ha.engine.reconciling import Reconciler
+from mindie_ha.engine.reconciling import Planner, Reconciler
 from mindie_ha.engine.records import Recorder
 from mindie_ha.engine.role_desk import RoleDesk
 from mindie_ha.engine.signal_desk import SignalDesk
@@ -44,8 +44,9 @@ class LeadsAlone:
 class Parts:
     """What acts; see the module."""
 
-    def __init__(self, core: Core, edges: Edges) -> None:
+    def __init__(self, core: Core, edges: Edges, *, planner: Planner = plan) -> None:
         self._core = core
+        self._planner = planner
         settings, store, clock = core.settings, core.store, core.clock
         self.recorder = Recorder()
         self.writer = writer_of(core)
@@ -101,7 +102,7 @@ class Parts:
             executor=Executor(writer=self.writer, nodes=self.nodes, marks=marks, permits=permits),
             tables=core.desk,
             recorder=self.recorder,
-            planner=plan,
+            planner=self._planner,
             node_planner=plan_node,
             public=self.public,
             on_look=(self.signals.looked, self.roles.looked),

@@ -12,12 +12,12 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from aiolimiter import AsyncLimiter
 
 from mindie_ha.cluster.writer import Writer
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.metrics import Metrics
+from mindie_ha.kit.paces import Pace
 from mindie_ha.model.decisions import Notice
 from mindie_ha.model.errors import ClusterError, LeaseLost, NotFound
 from mindie_ha.model.ids import ObjectKey
@@ -68,7 +68,7 @@ class Events:
         self._queue: asyncio.Queue[_Queued] = asyncio.Queue(BOUND)
         self._standing: OrderedDict[tuple[str, str, str, str], _Standing] = OrderedDict()
         self._seen_s: OrderedDict[tuple[str, str, str, str], float] = OrderedDict()
-        self._rate = AsyncLimiter(PER_SECOND, 1.0)
+        self._pace = Pace(clock=clock, per_s=PER_SECOND)
 
     def record(self, notice: Notice, about: About) -> bool:
         """Queue an Event; False where it is a repetition or there is no room. Never blocks."""
@@ -91,11 +91,11 @@ class Events:
         """Send what was recorded, until cancelled."""
         while True:
             queued = await self._queue.get()
-            async with self._rate:
-                try:
-                    await self._send(queued)
-                except (ClusterError, LeaseLost) as error:
-                    self._drop(type(error).__name__)
+            await self._pace.turn()
+            try:
+                await self._send(queued)
+            except (ClusterError, LeaseLost) as error:
+                self._drop(type(error).__name__)
 
     async def _send(self, queued: _Queued) -> None:
         now_s = self._clock.monotonic()

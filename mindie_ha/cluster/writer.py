@@ -15,7 +15,6 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 import orjson
-from aiolimiter import AsyncLimiter
 
 from mindie_ha.cluster.attempts import write_policy
 from mindie_ha.cluster.client import Client, PatchKind
@@ -25,6 +24,7 @@ from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.logs import Log
 from mindie_ha.kit.metrics import Metrics
+from mindie_ha.kit.paces import Pace
 from mindie_ha.model.errors import Conflict, InputError, MindieHaError, NotFound, Unreachable
 from mindie_ha.model.ids import ObjectKey, PodUID
 from mindie_ha.model.nodes import Taint
@@ -86,7 +86,7 @@ class Writer:
         self._metrics = metrics
         self._dry_run = dry_run
         self._parallel = asyncio.Semaphore(settings.parallel_writes)
-        self._rate = AsyncLimiter(settings.writes_per_s, 1.0)
+        self._pace = Pace(clock=clock, per_s=settings.writes_per_s)
 
     async def delete_pod(
         self, key: ObjectKey, *, uid: PodUID, grace_s: int | None, permit: Callable[[], None] = _always
@@ -331,7 +331,8 @@ class Writer:
     async def _send(
         self, request: Callable[[], Awaitable[bytes]], *, permit: Callable[[], None] = _always
     ) -> None:
-        async with self._parallel, self._rate:
+        async with self._parallel:
+            await self._pace.turn()
             permit()
             self._fence.guard()  # nothing may await between these lines and the request
             body = await request()

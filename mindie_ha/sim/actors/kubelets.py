@@ -95,6 +95,7 @@ class Kubelets(Actor):
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._asked: set[str] = set()  # pods whose present container start was offered to the programs
         self._unmounted: set[str] = set()  # pods whose missing volume was told
+        self._resting: dict[str, Object] = {}  # running pods as they were when nothing was left to do
         self._ending: dict[str, tuple[asyncio.Task[None], float]] = {}
         self._node_ips: dict[str, str] = {}
         self._beats: dict[str, float] = {}
@@ -119,8 +120,8 @@ class Kubelets(Actor):
             if text(pod, "spec", "nodeName") in frozen:
                 self._stop(uid_of(pod))
         live = [pod for pod in mine if text(pod, "spec", "nodeName") not in frozen]
-        await self.attempt_all((name_of(pod), self._sync(pod)) for pod in live)
-        waits = [run.wait_s for uid, run in self._runs.items() if uid in {uid_of(pod) for pod in live}]
+        await self.attempt_all((name_of(pod), self._sync(pod)) for pod in live if not self._rests(pod))
+        waits = [self._runs[uid].wait_s for pod in live if (uid := uid_of(pod)) in self._runs]
         return min([self.period_s, *waits])
 
     async def _report_node(self, model: NodeModel, node: Object) -> None:
@@ -160,6 +161,13 @@ class Kubelets(Actor):
             self._node_ips[name] = known or self._addresses.allocate()
         return self._node_ips[name]
 
+    def _rests(self, pod: Object) -> bool:
+        """Nothing to do and nothing to show: as at the last look, whose status stands."""
+        run = self._runs.get(uid_of(pod))
+        if run is None or self._resting.get(uid_of(pod)) is not pod:
+            return False
+        return run.exit_code is None and run.wait_s == float("inf") and run.program_ready == run.shown_ready
+
     def _drop_gone(self, alive: set[str]) -> None:
         for uid in [uid for uid in self._runs if uid not in alive]:
             self._stop(uid)
@@ -197,6 +205,9 @@ class Kubelets(Actor):
         status = status_of(run, pod, host_ip=host_ip, now_s=self.clock.monotonic(), wall_s=self.clock.wall())
         if any(dig(pod, "status", key) != value for key, value in status.items()):
             await self.patch_status("Pod", pod, status)
+        elif run.state is State.RUNNING and uid_of(pod) in self._asked:
+            run.shown_ready = run.program_ready
+            self._resting[uid_of(pod)] = pod
         if injected_exit(pod)[1] is not None and run.state is State.WAITING:
             await self.patch("Pod", pod, {"metadata": {"annotations": {EXIT: None}}})
 
@@ -281,6 +292,7 @@ class Kubelets(Actor):
     def _stop(self, uid: str) -> None:
         """Cancel the pod's program; `_has_ended` tells when it is over."""
         self._asked.discard(uid)
+        self._resting.pop(uid, None)
         task = self._tasks.pop(uid, None)
         if task is not None and not task.done():
             task.cancel()

@@ -71,6 +71,8 @@ class PodRun:
     last_code: int = 0
     has_program: bool = False
     program_ready: bool = False
+    shown_ready: bool = False
+    """`program_ready` as the pod's status shows it."""
     handled_exit: str = ""
     started_s: float = 0.0
     started_wall_s: float = 0.0
