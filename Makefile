@@ -5,10 +5,11 @@ PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { command -v $$p; break; }; done)
 BIN := .venv/bin
 JOBS ?= auto
+N ?= 100
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real fuzz check format lock wire bench clean
+.PHONY: help demo test test-real soak fuzz check format lock wire bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +41,9 @@ test: .venv/dev ## run the tests
 test-real: .venv/dev ## run the tests that need a real control plane (Debian's apt builds it once, about 4 minutes)
 	@$(BIN)/python -m tools.control_plane build >/dev/null
 	@$(BIN)/pytest tests/real -m real -n 3 --dist loadfile --durations=5
+
+soak: .venv/dev ## play N random histories with crashes on virtual time and judge them (N=100)
+	@$(BIN)/python -m tools.soak --seeds $(N)
 
 fuzz: .venv/dev ## throw 10,000 hostile inputs at every parser of fault reports
 	@$(BIN)/pytest tests/intake -n $(JOBS) --hypothesis-profile=fuzz -m hypothesis --timeout 3600

@@ -12,7 +12,6 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-
 from mindie_ha.cluster.writer import Writer
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.entropy import Entropy

