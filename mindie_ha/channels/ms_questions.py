@@ -41,12 +41,14 @@ async def _coordinator(endpoints: Endpoints, ip: str, settings: RoleSettings) ->
     port = settings.status_port
     readiness = await endpoints.get(ip, port, READINESS)
     if readiness.status == OK:
-        return Told(Activity.ACTIVE, f"{READINESS} is 200", healthy=True)
+        return Told(Activity.ACTIVE, f"{READINESS} is 200", healthy=True, serves=True)
     if readiness.status != UNAVAILABLE:
         return _strange(READINESS, readiness)
     healthy = (await endpoints.get(ip, port, HEALTH)).status == OK
     if (await endpoints.get(ip, port, CAN_SERVE)).status == OK:
-        return Told(Activity.STANDBY, f"{READINESS} is 503, {CAN_SERVE} is 200", healthy=healthy)
+        return Told(
+            Activity.STANDBY, f"{READINESS} is 503, {CAN_SERVE} is 200", healthy=healthy, serves=False
+        )
     return await _master(endpoints, ip, settings, healthy=healthy)
 
 
@@ -56,15 +58,17 @@ async def _master(endpoints: Endpoints, ip: str, settings: RoleSettings, *, heal
     try:
         answer = await endpoints.get(ip, settings.management_port, MASTER)
     except Unanswered as error:
-        return Told(Activity.UNKNOWN, f"{idle}; {MASTER}: {error}", healthy=healthy)
+        return Told(Activity.UNKNOWN, f"{idle}; {MASTER}: {error}", healthy=healthy, serves=False)
     is_master = _field(answer, "is_master")
     if is_master is None:
         malformed = answer.status == OK
         why = "nothing that can be read" if malformed else f"HTTP {answer.status}"
-        return Told(Activity.UNKNOWN, f"{idle}; {MASTER}: {why}", healthy=healthy, malformed=malformed)
+        return Told(
+            Activity.UNKNOWN, f"{idle}; {MASTER}: {why}", healthy=healthy, malformed=malformed, serves=False
+        )
     if is_master:
-        return Told(Activity.ACTIVE, f"is_master; {idle}", healthy=healthy)
-    return Told(Activity.UNKNOWN, idle, healthy=healthy)
+        return Told(Activity.ACTIVE, f"is_master; {idle}", healthy=healthy, serves=False)
+    return Told(Activity.UNKNOWN, idle, healthy=healthy, serves=False)
 
 
 async def _pymotor(endpoints: Endpoints, ip: str, settings: RoleSettings) -> Told:

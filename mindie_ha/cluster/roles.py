@@ -98,7 +98,9 @@ class RoleMemory:
         before = self._known.get(uid)
         same = before is not None and before[1].activity is word.activity
         since_s = before[1].since_s if same and before is not None else now_s
-        known = PodRole(word.activity, word.reason, since_s, word.healthy, word.subscribed)
+        known = PodRole(
+            word.activity, word.reason, since_s, word.healthy, word.subscribed, serves=word.serves
+        )
         self._known[uid] = (role, known)
         return known
 

@@ -21,6 +21,7 @@ class FaultSource(StrEnum):
     POD_STATUS = "pod-status"  # annotation huawei.com/pod-status
     PUBLIC = "public"
     RELATION = "relation"  # a network fault and its trigger, put together by us
+    SERVICE = "service"  # a condition of a whole service
     MEMBER = "member"  # a member vanished or was replaced without us
 
 
@@ -44,6 +45,8 @@ class Cause(StrEnum):
     CRASH_LOOP = "CrashLoop"
     POD_MARKED = "PodMarked"  # label fault-type, annotation huawei.com/pod-status
     MEMBER_REPLACED = "MemberReplaced"
+    CONTROLLER_UNSUBSCRIBED = "ControllerUnsubscribed"  # it had our tables, and stays away
+    CONTROLLER_STATE_LOST = "ControllerStateLost"  # rebuilt, it does not know its servers any more
 
 
 @dataclass(frozen=True, slots=True)

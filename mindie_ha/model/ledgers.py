@@ -73,6 +73,7 @@ class WorkloadLedger(Frozen):
     adopted_podgroup_uid: str = ""
     adopted_at_s: float = 0.0  # when the adoption was last ordered
     subscribed_uid: PodUID = PodUID("")  # Controller: the pod that was last seen to hold a table stream
+    proven_epoch: int = 0  # Controller: its newest recovery after which a Coordinator was seen to serve
     retry_times_written: bool = False  # our entry in remain-retry-times stands
     retry_times_written_at_s: float = 0.0  # when it was last ordered
 

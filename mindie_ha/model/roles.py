@@ -30,6 +30,7 @@ class Told:
     reached: bool = True
     malformed: bool = False  # an answer that no MS pod gives
     subscribed: bool = False  # it holds a rank table stream
+    serves: bool | None = None  # Coordinator: whether it takes requests now
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class PodRole:
     since_s: float
     healthy: bool | None = None  # what its health endpoint answers; None: not asked or not reached
     subscribed: bool = False  # it holds a rank table stream
+    serves: bool | None = None  # Coordinator: whether it takes requests now; None: not known
 
 
 @dataclass(frozen=True, slots=True)

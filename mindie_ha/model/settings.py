@@ -196,6 +196,13 @@ class MsLadder(StrEnum):
     POD = "pod"
 
 
+class StateLost(StrEnum):
+    """What follows when a rebuilt Controller does not get its service to serve again."""
+
+    PARK = "park"
+    RESTART_SERVERS = "restart-servers"
+
+
 class RoleSettings(Section):
     """Who of Controller and Coordinator is active, and what follows from it (docs/recovery.md)."""
 
@@ -205,6 +212,15 @@ class RoleSettings(Section):
     )
     failover_s: float = Field(
         45.0, gt=0, description="pod rung: certainly nobody active for so long is answered by the job rung"
+    )
+    unsubscribed_s: float = Field(
+        4200.0, ge=60, description="a Ready Controller that stays away from us for so long has given up"
+    )
+    state_lost_s: float = Field(
+        1800.0, ge=60, description="a rebuilt Controller has to get the Coordinators Ready within"
+    )
+    controller_state_lost: StateLost = Field(
+        StateLost.PARK, description="if it does not: `park` it, or `restart-servers` first"
     )
     ms_default_ladder: MsLadder = Field(
         MsLadder.JOB, description="`pod`: two MS pods count as active and standby without the label, too"

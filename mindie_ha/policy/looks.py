@@ -52,6 +52,8 @@ class Look:
     crowds: tuple[Crowd, ...] = ()  # empty: nothing is limited
     has_service: bool = False
     table: TableStanding | None = None  # judged only where a step may need it
+    state_lost: str = ""  # Controller: why it counts as having lost what it knew
+    served: bool = False  # a Coordinator of the service serves
     last_rung: bool = True
     wider_from_s: float = 0.0  # how long pods may wait for a node before the next rung is tried
 

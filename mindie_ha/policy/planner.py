@@ -22,6 +22,7 @@ from mindie_ha.policy import (
     activity,
     brakes,
     budgets,
+    conditions,
     endings,
     holds,
     ownership,
@@ -52,6 +53,8 @@ def plan(view: ScopeView, settings: Settings, now_s: float) -> Plan:
     window = windows.judge(settings.maintenance.windows, now_s=now_s)
     hold = window if window.on and not hold.on else hold
     crowds = _crowds(view, settings)
+    standing = conditions.judge(view, settings=settings.roles, now_s=now_s)
+    view = _with_conditions(view, standing)
     decisions = tuple(
         decide(
             Look(
@@ -66,6 +69,8 @@ def plan(view: ScopeView, settings: Settings, now_s: float) -> Plan:
                 fleet=view.fleet,
                 crowds=crowds,
                 has_service=view.table is not None,
+                state_lost=standing.lost.get(workload.workload.key, ""),
+                served=standing.served,
                 table=_standing(view, workload, settings=settings, now_s=now_s),
             )
         )
@@ -74,7 +79,7 @@ def plan(view: ScopeView, settings: Settings, now_s: float) -> Plan:
     ledgers = {decision.workload: decision.ledger for decision in decisions}
     table = tables.plan_table(view, ledgers=ledgers, settings=settings, now_s=now_s)
     times = [decision.wake_at_s for decision in decisions]
-    times += [table.wake_at_s if table else None, view.wake_at_s]
+    times += [table.wake_at_s if table else None, view.wake_at_s, standing.wake_at_s]
     wake_at_s = min((time for time in times if time is not None), default=None)
     return Plan(decisions=decisions, table=table, wake_at_s=wake_at_s)
 
@@ -184,6 +189,13 @@ def held_by_brake(look: Look) -> Decision | None:
     )
 
 
+def state_lost(look: Look) -> Decision | None:
+    """A rebuilt Controller that does not get its service to serve needs a person."""
+    if not look.state_lost:
+        return None
+    return endings.park(look, reason="ControllerStateLost", message=look.state_lost)
+
+
 def open_recovery(look: Look) -> Decision | None:
     """An acting fault is answered."""
     if not look.verdict.acting:
@@ -198,6 +210,7 @@ RULES: tuple[Rule, ...] = (
     already_parked,
     owner_gave_up,
     continue_recovery,
+    state_lost,
     held_by_brake,
     open_recovery,
 )
@@ -221,7 +234,7 @@ def _keep_books(look: Look, decision: Decision) -> Decision:
     ledger, adoption, adopt_again_s = _adopt(look, decision.ledger)
     ledger = _count_members(look, ledger)
     ledger, granted, grant_at_s = (ledger, None, None) if ledger.parked else retries.grant(look, ledger)
-    ledger = _remember_subscriber(look, ledger)
+    ledger = _remember_proof(look, _remember_subscriber(look, ledger))
     ledger, word = rearming.told(ledger, key=look.workload.key)
     extra: tuple[Action, ...] = tuple(action for action in (adoption, granted) if action is not None)
     times = [time for time in (decision.wake_at_s, adopt_again_s, grant_at_s) if time is not None]
@@ -263,6 +276,27 @@ def _remember_subscriber(look: Look, ledger: WorkloadLedger) -> WorkloadLedger:
     if look.workload.role is not Role.CONTROLLER or not holders or ledger.subscribed_uid in holders:
         return ledger
     return records.changed(ledger, subscribed_uid=holders[0])
+
+
+def _remember_proof(look: Look, ledger: WorkloadLedger) -> WorkloadLedger:
+    """A Coordinator served after the Controller's recovery: it knows its servers."""
+    newest = ledger.closed[-1] if ledger.closed else None
+    if look.workload.role is not Role.CONTROLLER or not look.served or newest is None:
+        return ledger
+    if newest.rungs[-1:] != ("job",) or ledger.recovery is not None or ledger.proven_epoch == newest.epoch:
+        return ledger
+    return records.changed(ledger, proven_epoch=newest.epoch)
+
+
+def _with_conditions(view: ScopeView, standing: conditions.Conditions) -> ScopeView:
+    """`view` with what the conditions ask for among the faults."""
+    if not standing.faults:
+        return view
+    workloads = tuple(
+        replace(each, faults=(*each.faults, *standing.faults.get(each.workload.key, ())))
+        for each in view.workloads
+    )
+    return replace(view, workloads=workloads)
 
 
 def _crowds(view: ScopeView, settings: Settings) -> tuple[Crowd, ...]:

@@ -16,6 +16,7 @@ from mindie_ha.model.recoveries import Intent, IntentKind
 from mindie_ha.model.views import WorkloadView
 
 MAX_WITNESSES = 3
+_CONDITIONS = frozenset({Cause.MEMBER_REPLACED, Cause.CONTROLLER_UNSUBSCRIBED, Cause.CONTROLLER_STATE_LOST})
 NODE_LOSS = frozenset({Cause.NODE_NOT_READY, Cause.NODE_GONE})
 
 # Worst first: what is certainly broken explains what merely stopped.
@@ -38,6 +39,8 @@ _RANK = {
             Cause.POD_MARKED,
             Cause.POD_FAILED,
             Cause.CRASH_LOOP,
+            Cause.CONTROLLER_UNSUBSCRIBED,
+            Cause.CONTROLLER_STATE_LOST,
         )
     )
 }
@@ -83,7 +86,7 @@ def intent(verdict: Verdict, *, now_s: float) -> Intent:
     """The reason of a recovery that answers `verdict`, in the words of its worst fault."""
     worst = verdict.acting[0]
     return Intent(
-        kind=IntentKind.CONDITION if worst.cause is Cause.MEMBER_REPLACED else IntentKind.FAULT,
+        kind=IntentKind.CONDITION if worst.cause in _CONDITIONS else IntentKind.FAULT,
         cause=worst.cause,
         node=worst.node,
         device=worst.device,

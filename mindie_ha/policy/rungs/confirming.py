@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mindie_ha.model.faults import Cause
 from mindie_ha.model.pods import Pod, PodPhase
 from mindie_ha.model.recoveries import Recovery
 from mindie_ha.model.workloads import Role
@@ -42,6 +43,8 @@ def confirm(look: Look, recovery: Recovery, pods: tuple[Pod, ...]) -> Confirmati
         return Confirmation(Progress(sentence=waiting, changes=_RESET))
     if activity.active(look.alive, look.view.roles):
         return Confirmation(doubt=_doubt(look, pods))
+    if recovery.intent.cause is Cause.CONTROLLER_UNSUBSCRIBED:
+        return Confirmation(doubt="it did not subscribe again so far")
     if activity.nobody_since_s(look.alive, look.view.roles) is not None:
         return Confirmation(_nobody(look, recovery))
     return Confirmation(doubt=f"who is active is not known: {_reason(look)}")
