@@ -72,6 +72,13 @@ SHAPES = (
     Variant("scaleout-type", PROCESS, label("scaleout-type", "TCP")),
 )
 
+KEYS = (
+    Variant("misplaced", TENSORFLOW, put(NOTES, {"subHealthyStrategy": "ignore"}), "label-as-annotation"),
+    Variant("misplaced", PROCESS, label("wait-reschedule-timeout", "60"), "annotation-as-label"),
+    Variant("misspelt", TENSORFLOW, label("pod_rescheduling", "on"), "label"),
+    Variant("misspelt", TENSORFLOW, put(NOTES, {"recover-stratgy": "recover"}), "annotation"),
+    Variant("plugin-skipped", PROCESS, note("huawei.com/skip-ascend-plugin", "enabled")),
+)
 SWITCHES = (
     Variant(
         "fault-scheduling-value",
@@ -203,7 +210,8 @@ PROGRAMS = (
     Variant("ld-preload", PROCESS, command("export LD_PRELOAD=/usr/lib/libjemalloc.so")),
     Variant("mindio-wait-time", ELASTIC, variable("MINDIO_WAIT_MINDX_TIME", "30"), "low"),
     Variant("mindio-wait-time", ELASTIC, put(f"{MAIN} env", None), "absent"),
-    Variant("mindio-wait-range", PROCESS, variable("MINDIO_WAIT_MINDX_TIME", "3601")),
+    Variant("variable-range", PROCESS, variable("MINDIO_WAIT_MINDX_TIME", "3601"), "mindio"),
+    Variant("variable-range", PROCESS, command("export TASKD_PROCESS_INTERVAL=50"), "exported"),
     Variant("high-availability-pair", PROCESS, options("--enable-hbmfault-repair --enable-worker-reboot")),
     Variant(
         "strategy-switch", PROCESS, options("--enable-high-availability --enable-hbmfault-repair"), "lacks"
@@ -334,5 +342,5 @@ PLUGINS = (
     ),
 )
 
-VARIANTS = (*SHAPES, *SWITCHES, *STRATEGIES, *PROGRAMS, *SERVICES, *BLOCKS, *CONFIG_MAPS, *PLUGINS)
+VARIANTS = (*SHAPES, *KEYS, *SWITCHES, *STRATEGIES, *PROGRAMS, *SERVICES, *BLOCKS, *CONFIG_MAPS, *PLUGINS)
 BASES = tuple(dict.fromkeys((variant.base, variant.kind) for variant in VARIANTS))

@@ -7,10 +7,11 @@ from types import MappingProxyType
 
 from mindie_ha.policy.parameters.metadata import METADATA
 from mindie_ha.policy.parameters.modes import Mode
+from mindie_ha.policy.parameters.placement import PLACEMENT
 from mindie_ha.policy.parameters.programs import COMPONENTS, ENVIRONMENT, SCRIPTS
 from mindie_ha.policy.parameters.rows import Parameter
 
-PARAMETERS: tuple[Parameter, ...] = (*METADATA, *ENVIRONMENT, *SCRIPTS, *COMPONENTS)
+PARAMETERS: tuple[Parameter, ...] = (*METADATA, *PLACEMENT, *ENVIRONMENT, *SCRIPTS, *COMPONENTS)
 BY_NAME: Mapping[str, Parameter] = MappingProxyType({one.name: one for one in PARAMETERS})
 
 

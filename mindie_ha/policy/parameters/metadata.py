@@ -15,14 +15,6 @@ VOLCANO = "Volcano"
 OPERATOR = "Ascend Operator"
 CLUSTERD = "ClusterD"
 
-SCHEDULE_POLICIES = (
-    "chip4-node8", "chip1-node2", "chip4-node4", "chip8-node8", "chip8-node16", "chip2-node8", "chip2-node16",
-    "chip2-node8-sp", "chip2-node16-sp", "chip4-node16", "chip1-node8", "chip1-node16", "chip8-node8-sp",
-    "chip8-node8-ra64-sp", "chip1-softShareDev", "multilevel",
-)  # fmt: skip
-SUPER_POD_POLICIES = ("chip2-node16-sp", "chip2-node8-sp", "multilevel")
-"""The only schedule policies under which the rank table gets a super-pod list (rank table contract §6.1)."""
-
 MINDIE_APPS = ("mindie-ms-controller", "mindie-ms-coordinator", "mindie-ms-server")
 DEPLOY_LABELS = ("grt-group/deploy-server", "grt-server/deploy-server")
 
@@ -86,7 +78,7 @@ METADATA: tuple[Parameter, ...] = (
         (VOLCANO, OPERATOR, US),
         bounds=(0, 2_147_483_647),
         default="0",
-        needed_by=KUBERNETES | {Mode.RECOVER, Mode.IN_PLACE, Mode.ELASTIC},
+        needed_by=KUBERNETES | {Mode.RECOVER, Mode.ELASTIC},
         conflicts="`restartPolicy` has to be Never; with `backoffLimit`, the lower one ends it",
     ),
     Parameter(
@@ -202,53 +194,6 @@ METADATA: tuple[Parameter, ...] = (
         default="by priority RoCE, UBoE, UBG",
     ),
     Parameter(
-        "tor-affinity",
-        Place.JOB_LABEL,
-        "Placement by switches.",
-        (VOLCANO,),
-        values=("large-model-schema", "normal-schema", "null"),
-        default="null",
-    ),
-    Parameter(
-        "sp-block",
-        Place.JOB_ANNOTATION,
-        "Cards in a logical super-pod: a multiple of the cards of a pod, and a divisor of those of the "
-        "job. Of a "
-        "MindIE instance, all its cards.",
-        (VOLCANO, OPERATOR, CLUSTERD, US),
-        bounds=(1, 1_000_000),
-        default="all cards of the job",
-    ),
-    Parameter(
-        "ra-block",
-        Place.JOB_ANNOTATION,
-        "Cards in a rack block; the pod level widens to it first.",
-        (VOLCANO, CLUSTERD, US),
-        values=("1", "2", "4", "8", "16", "32", "64"),
-    ),
-    Parameter(
-        "super-pod-affinity",
-        Place.JOB_LABEL,
-        "`soft` lets a job use nodes that are left over.",
-        (VOLCANO, OPERATOR),
-        values=("soft", "hard"),
-        default="hard",
-    ),
-    Parameter(
-        "huawei.com/schedule_policy",
-        Place.JOB_ANNOTATION,
-        "Layout of cards. Only " + ", ".join(SUPER_POD_POLICIES) + " give the rank table a super-pod list.",
-        (VOLCANO, OPERATOR),
-        values=SCHEDULE_POLICIES,
-        default="by accelerator-type",
-    ),
-    Parameter(
-        "huawei.com/affinity-config",
-        Place.JOB_ANNOTATION,
-        "Block sizes of a `multilevel` job in pods, `level1=2,level2=4`; each a multiple of the last.",
-        (VOLCANO, OPERATOR),
-    ),
-    Parameter(
         "elastic-scheduling",
         Place.JOB_LABEL,
         "Retired elastic training of vcjobs; `on` makes Volcano forget the job instead of restarting it.",
@@ -347,12 +292,6 @@ METADATA: tuple[Parameter, ...] = (
         conflicts="`fault-scheduling: force`",
     ),
     Parameter(
-        "accelerator-type",
-        Place.POD_FIELD,
-        "Node selector: the product.",
-        (VOLCANO, OPERATOR),
-    ),
-    Parameter(
         "container name",
         Place.CONTAINER,
         "Must be `ascend`; nothing is injected into any other.",
@@ -377,5 +316,33 @@ METADATA: tuple[Parameter, ...] = (
         ("training program",),
         needed_by=frozenset({Mode.POD, Mode.RECOVER, Mode.RETRY}),
         conflicts="a ConfigMap rank table with pod, recover or retry",
+    ),
+    Parameter(
+        "grt-server/deploy-server",
+        Place.RANK_TABLE,
+        "In place of `grt-group/deploy-server`, never beside it.",
+        (CLUSTERD, US),
+    ),
+    Parameter(
+        "mx-consumer-cim",
+        Place.RANK_TABLE,
+        "`true`: ClusterD watches the ConfigMap.",
+        (CLUSTERD,),
+        values=("true",),
+    ),
+    Parameter(
+        "spec.runPolicy.cleanPodPolicy",
+        Place.JOB_FIELD,
+        "Which pods of a finished job are removed.",
+        (OPERATOR,),
+        values=("None", "Running", "All"),
+        default="None",
+    ),
+    Parameter(
+        "spec.runPolicy.ttlSecondsAfterFinished",
+        Place.JOB_FIELD,
+        "A finished job is deleted after so long; the documents call it meaningless.",
+        (OPERATOR,),
+        default="never",
     ),
 )

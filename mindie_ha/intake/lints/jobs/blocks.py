@@ -21,7 +21,7 @@ from mindie_ha.intake.lints.jobs.rules import (
 )
 from mindie_ha.model.workloads import Role
 from mindie_ha.policy.parameters.catalogue import parameter
-from mindie_ha.policy.parameters.metadata import SUPER_POD_POLICIES
+from mindie_ha.policy.parameters.placement import SUPER_POD_POLICIES
 from mindie_ha.policy.parameters.products import SMP_ACCELERATOR_TYPES, SMP_CARDS
 
 SP_BLOCK = "sp-block"

@@ -18,6 +18,7 @@ from mindie_ha.intake.lints.jobs.strategies import recovery
 from mindie_ha.policy.parameters.catalogue import parameter
 from mindie_ha.policy.parameters.injected import MS_ENABLE_TFT
 from mindie_ha.policy.parameters.modes import Framework, Mode
+from mindie_ha.policy.parameters.programs import ENVIRONMENT
 
 TASKD_PORT = 9601
 TASKD_PORT_NAME = "taskd-port"
@@ -97,13 +98,16 @@ def mindio_wait_time(job: JobDescription) -> Hits:
             yield Hit(main.place_of("MINDIO_WAIT_MINDX_TIME"), f"sets MINDIO_WAIT_MINDX_TIME to {value}")
 
 
-def mindio_wait_range(job: JobDescription) -> Hits:
-    """Its bounds."""
-    row = parameter("MINDIO_WAIT_MINDX_TIME")
+def variable_range(job: JobDescription) -> Hits:
+    """A variable outside its bounds, or no whole number."""
     for _, main in _with_cards(job):
-        value = main.visible(row.name)
-        if value is not None and not (_WHOLE.match(value) and row.allows(int(value))):
-            yield Hit(main.place_of(row.name), f"sets {row.name} to {quoted(value)}")
+        for row in ENVIRONMENT:
+            value = main.visible(row.name) if row.bounds is not None else None
+            if value is None or value.startswith("$"):
+                continue
+            if not (_WHOLE.match(value) and row.allows(int(value))):
+                low, high = row.bounds or (0, 0)
+                yield Hit(main.place_of(row.name), f"sets {row.name} to {quoted(value)}, not {low} to {high}")
 
 
 def high_availability_pair(job: JobDescription) -> Hits:
@@ -311,12 +315,12 @@ RULES: tuple[JobRule, ...] = (
         about=("MINDIO_WAIT_MINDX_TIME", "recover-strategy"),
     ),
     JobRule(
-        "mindio-wait-range",
+        "variable-range",
         ERROR,
-        mindio_wait_range,
-        "MindIO takes 1 to 3600 seconds",
-        "write a number in that range",
-        about=("MINDIO_WAIT_MINDX_TIME",),
+        variable_range,
+        "its reader takes whole numbers within its bounds only, and its default otherwise",
+        "write a number within the bounds",
+        about=tuple(row.name for row in ENVIRONMENT if row.bounds is not None),
     ),
     JobRule(
         "high-availability-pair",

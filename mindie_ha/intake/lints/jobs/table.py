@@ -6,13 +6,14 @@ than somebody may think; notes change no exit code.
 
 from __future__ import annotations
 
-from mindie_ha.intake.lints.jobs import blocks, programs, services, shapes, strategies, switches
+from mindie_ha.intake.lints.jobs import blocks, keys, programs, services, shapes, strategies, switches
 from mindie_ha.intake.lints.jobs.device_plugins import PLUGIN_RULES
 from mindie_ha.intake.lints.jobs.rings_configs import RINGS_RULES
 from mindie_ha.intake.lints.jobs.rules import JobRule
 
 JOB_RULES: tuple[JobRule, ...] = (
     *shapes.RULES,
+    *keys.RULES,
     *switches.RULES,
     *strategies.RULES,
     *programs.RULES,
