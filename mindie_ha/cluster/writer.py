@@ -141,6 +141,25 @@ class Writer:
         detail = {"taint": taint.key, "present": present}
         return await self._write("patch", NODE, key, attempt, detail=detail, again_on_conflict=True)
 
+    async def label_pod(self, key: ObjectKey, *, uid: PodUID, name: str, value: str | None) -> Written:
+        """Set one label of exactly this pod, or take it off (None). Gone or replaced already is fine."""
+
+        async def attempt(unsure: bool) -> Written:
+            try:
+                _, meta = await self._read(POD, key)
+            except NotFound:
+                return Written.ALREADY
+            if meta.get("uid") != uid:
+                return Written.ALREADY
+            if _part(meta, "labels").get(name) == value:
+                return Written.DONE if unsure else Written.ALREADY
+            patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "labels": {name: value}}}
+            await self._patch(POD, key, patch)
+            return Written.DONE
+
+        detail = {"uid": uid, "label": name, "value": value}
+        return await self._write("patch", POD, key, attempt, detail=detail, again_on_conflict=True)
+
     async def annotate_podgroup(self, key: ObjectKey, *, uid: str, name: str, value: str) -> Written:
         """Add an annotation. Conflict where it stands with another value: that is somebody else's mark."""
 

@@ -24,6 +24,7 @@ from mindie_ha.model.decisions import (
     DiscountIsolation,
     GrantRetries,
     IsolateNode,
+    LabelPod,
     NodeDecision,
     TellExit,
 )
@@ -105,6 +106,8 @@ class Executor:
                 await self._writer.patch_config_map(
                     key, change=lambda data: gracefully_ending(data, key=key, ending=ending, at_s=at_s)
                 )
+            case LabelPod(key=key, uid=uid, name=name, value=value):
+                await self._writer.label_pod(key, uid=uid, name=name, value=value)
             case GrantRetries(entry=entry, job_uid=job_uid, times=times):
                 await self._writer.change_config_map(
                     RETRY_CONFIG_MAP,

@@ -74,6 +74,21 @@ class AdoptPodGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelPod:
+    """Give exactly this pod a label of ours, or take it off (`value` None)."""
+
+    key: ObjectKey
+    uid: PodUID
+    name: str
+    value: str | None
+
+    @property
+    def words(self) -> str:
+        """The action, the same in every place it is shown."""
+        return f"label pod {self.key}: {self.name}" + (f"={self.value}" if self.value else " taken off")
+
+
+@dataclass(frozen=True, slots=True)
 class GrantRetries:
     """Write the operator's `remain-retry-times` entry where nobody else did."""
 
@@ -115,7 +130,16 @@ class TellExit:
         return f"set GracefulExit {int(self.ending)} in {self.key}"
 
 
-Action = DeletePod | IsolateNode | DiscountIsolation | AdoptPodGroup | GrantRetries | AskRejoin | TellExit
+Action = (
+    DeletePod
+    | IsolateNode
+    | DiscountIsolation
+    | AdoptPodGroup
+    | GrantRetries
+    | LabelPod
+    | AskRejoin
+    | TellExit
+)
 
 
 @dataclass(frozen=True, slots=True)

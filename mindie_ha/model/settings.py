@@ -225,6 +225,7 @@ class RoleSettings(Section):
     ms_default_ladder: MsLadder = Field(
         MsLadder.JOB, description="`pod`: two MS pods count as active and standby without the label, too"
     )
+    label_pods: bool = Field(False, description="keep the label mindie-ha.io/ms-state on MS pods")
     status_port: int = Field(1029, ge=1, le=65535, description="of Coordinators (motor): readiness, health")
     management_port: int = Field(
         1026,

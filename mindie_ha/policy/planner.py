@@ -26,6 +26,7 @@ from mindie_ha.policy import (
     endings,
     holds,
     ownership,
+    pod_labels,
     rearming,
     records,
     recovering,
@@ -236,7 +237,9 @@ def _keep_books(look: Look, decision: Decision) -> Decision:
     ledger, granted, grant_at_s = (ledger, None, None) if ledger.parked else retries.grant(look, ledger)
     ledger = _remember_proof(look, _remember_subscriber(look, ledger))
     ledger, word = rearming.told(ledger, key=look.workload.key)
-    extra: tuple[Action, ...] = tuple(action for action in (adoption, granted) if action is not None)
+    extra: tuple[Action, ...] = tuple(
+        action for action in (adoption, granted, *pod_labels.orders(look)) if action is not None
+    )
     times = [time for time in (decision.wake_at_s, adopt_again_s, grant_at_s) if time is not None]
     return replace(
         decision,

@@ -20,6 +20,7 @@ from mindie_ha.model.decisions import (
     DiscountIsolation,
     GrantRetries,
     IsolateNode,
+    LabelPod,
     Notice,
     Plan,
 )
@@ -431,9 +432,16 @@ class World:
             case AdoptPodGroup():
                 job = next(job for job in self.jobs.values() if job.podgroup.uid == action.uid)
                 job.podgroup = replace(job.podgroup, annotations={"ProcessRecoverStrategy": "mindie-ha"})
+            case LabelPod(uid=uid, name=label, value=value):
+                self.labelled(uid, label, value)
             case GrantRetries():
                 job = next(job for job in self.jobs.values() if job.workload.uid == action.job_uid)
                 job.retry_times = action.times
+
+    def labelled(self, uid: PodUID, label: str, value: str | None) -> None:
+        """The pod carries the label, or no longer."""
+        labels = {**self.pods[uid].labels, label: value or ""}
+        self.change(self.pods[uid], labels={name: text for name, text in labels.items() if text})
 
     def _delete(self, action: DeletePod) -> None:
         self.deleted.append(action)
