@@ -69,6 +69,7 @@ class Expect(Strict):
     `tables`: distinct digests from the first fault on, the table in force at that moment included.
     `status_said`: texts that the status showed at some time; `states`: states it showed of a workload.
     `at_once`: so many recoveries, at the most, were between first deletion and end at the same time.
+    `parked`: workloads that in the end wait for a person, whatever their last recovery came to.
     Every workload without a recovery is untouched.
     """
 
@@ -85,6 +86,7 @@ class Expect(Strict):
     status_said: tuple[str, ...] = ()
     states: dict[Name, tuple[str, ...]] = Field(default_factory=dict)
     failed_jobs: tuple[Name, ...] = ()
+    parked: tuple[Name, ...] = ()
     retries_spent: dict[Name, int] = Field(default_factory=dict)
 
 

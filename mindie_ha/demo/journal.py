@@ -75,7 +75,7 @@ class Journal:
             "Pod": self._pod,
             "ConfigMap": self._config_map,
             "Node": self._node,
-            "AscendJob": self._job,
+            **dict.fromkeys(seen.JOB_KINDS, self._job),
             "Event": self._event,
         }
         async with asyncio.TaskGroup() as group:
@@ -165,17 +165,14 @@ class Journal:
             self.observations.jobs.pop(key, None)
             return
         labels = meta.get("labels") or {}
-        specs = (obj.get("spec") or {}).get("replicaSpecs") or {}
-        conditions = (obj.get("status") or {}).get("conditions") or []
-        failed = [
-            each for each in conditions if each.get("type") == "Failed" and each.get("status") == "True"
-        ]
+        spec = obj.get("spec") or {}
+        replicas = spec.get("tasks") or (spec.get("replicaSpecs") or {}).values()
         job = seen.JobSeen(
             key=key,
-            replicas=sum(int(each.get("replicas", 1)) for each in specs.values()),
+            replicas=sum(int(each.get("replicas", 1)) for each in replicas),
             app=labels.get("app", ""),
             job_id=labels.get("jobID", ""),
-            failed=(failed[0].get("message") or "Failed") if failed else "",
+            failed=_failed(obj.get("status") or {}),
         )
         known = self.observations.jobs.get(key)
         self.observations.jobs[key] = job
@@ -312,9 +309,19 @@ def _key(meta: Object) -> str:
 
 def _owner(meta: Object) -> str:
     for owner in meta.get("ownerReferences") or []:
-        if owner.get("controller") and owner.get("kind") == "AscendJob":
+        if owner.get("controller") and owner.get("kind") in seen.JOB_KINDS:
             return f"{meta['namespace']}/{owner['name']}"
     return ""
+
+
+def _failed(status: Object) -> str:
+    """Why an owner gave its job up; "" where it did not."""
+    state = status.get("state") or {}
+    if state.get("phase") == "Failed":
+        return state.get("message") or "Failed"
+    conditions = status.get("conditions") or []
+    failed = [each for each in conditions if each.get("type") == "Failed" and each.get("status") == "True"]
+    return (failed[0].get("message") or "Failed") if failed else ""
 
 
 def _json(text: str) -> dict[str, Any]:

@@ -66,6 +66,7 @@ def judge(observations: Observations, expect: Expect) -> Verdict:
         "the active pods were as expected": (expect.actives, takeovers.complaints(observations, expect)),
         "our taints came and went as expected": (expect.taints, _taints(observations, expect)),
         "people were told as often as expected": (expect.events, _events(observations, expect)),
+        "the expected ones wait for a person": (expect.parked, _parked(observations, expect)),
         "the status said so": (expect.status_said, _said(observations, expect)),
         "the status showed these states": (expect.states, _states(observations, expect)),
         "what the steps waited for came": (observations.missed, iter(observations.missed)),
@@ -120,7 +121,8 @@ def _replaced(observations: Observations, seen: tuple[Episode, ...], expect: Exp
             if pod.deleted_s is not None:
                 yield f"{pod.key} ({pod.uid}) was deleted at {pod.deleted_s:.1f} s, a peer that was to stay"
         lasting = [pod for pod in observations.members(wanted.workload) if pod.uid not in stood]
-        if wanted.outcome is not Outcome.PARKED and len(lasting) != len(before):
+        ended = wanted.outcome is Outcome.PARKED or wanted.workload in expect.parked
+        if not ended and len(lasting) != len(before):
             yield f"{wanted.workload}: {len(before)} pods before, {len(lasting)} new ones after"
 
 
@@ -245,6 +247,13 @@ def _our_deletions(observations: Observations, expect: Expect) -> Iterator[str]:
     ]
     if len(sent) != expect.our_deletions:
         yield f"we deleted {len(sent)} pods ({', '.join(sent) or 'none'}), expected {expect.our_deletions}"
+
+
+def _parked(observations: Observations, expect: Expect) -> Iterator[str]:
+    for workload in expect.parked:
+        ledger = observations.ledger_of(workload)
+        if ledger is None or not ledger.body.get("parked"):
+            yield f"{workload} is not parked in the end"
 
 
 def _taints(observations: Observations, expect: Expect) -> Iterator[str]:

@@ -8,7 +8,8 @@ comparison of two numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -150,13 +151,23 @@ class Write:
 
 @dataclass(slots=True)
 class JobSeen:
-    """An AscendJob: how many pods it wants, and whether its operator gave up."""
+    """An AscendJob or vcjob: how many pods it wants, and whether its operator gave up."""
 
     key: str
     replicas: int
     app: str = ""
     job_id: str = ""
     failed: str = ""  # the message of the condition Failed
+
+
+JOB_KINDS = ("AscendJob", "Job")
+
+
+def counted_jobs(objects: Iterable[Mapping[str, Any]]) -> str:
+    """How many jobs of each kind there are, in words: `2 AscendJobs`."""
+    words = {"AscendJob": "AscendJob", "Job": "vcjob"}
+    counts = Counter(words[each["kind"]] for each in objects)
+    return ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in sorted(counts.items()))
 
 
 @dataclass(slots=True)
@@ -242,6 +253,11 @@ class Observations:
     subscribers: set[str] = field(default_factory=set)  # peers that must have the newest table at the end
     quiet_from_s: float | None = None  # from here on nothing was wrong any more
     origin_s: float = 0.0  # wall time of the scenario's clock at its second 0
+
+    @property
+    def has_service(self) -> bool:
+        """Whether anybody should get a table."""
+        return any(job.job_id for job in self.jobs.values())
 
     def first_fault_s(self) -> float:
         """When the first fault was set; infinite before."""

@@ -16,7 +16,7 @@ from mindie_ha.demo import invariants
 from mindie_ha.demo.expectations import TaintStory
 from mindie_ha.demo.judging import Verdict, judge, taint_story
 from mindie_ha.demo.moves import Moves
-from mindie_ha.demo.observations import Observations
+from mindie_ha.demo.observations import JOB_KINDS, Observations, counted_jobs
 from mindie_ha.demo.stage import Stage
 from mindie_ha.demo.steps import EventCount, NodeWas, Step, WaitUntil
 from mindie_ha.demo.stories import Story
@@ -86,13 +86,18 @@ class Play:
         scenario = self._scenario
         self._stage.journal.expect_objects(scenario.objects())
         await self._stage.apply(scenario.objects(), where=f"manifest {scenario.manifest}")
-        jobs = [each for each in scenario.objects() if each["kind"] == "AscendJob"]
-        self._story.milestone("applied", f"{len(jobs)} AscendJobs")
+        jobs = [each for each in scenario.objects() if each["kind"] in JOB_KINDS]
+        self._story.milestone("applied", counted_jobs(jobs))
         up = await self._until(lambda: len(self._seen.jobs) == len(jobs) and self._is_well(), within_s=UP_S)
         if not up:
             raise MindieHaError(
                 f"the service was not up after {UP_S:.0f} s of the cluster: {'; '.join(self._unwell())}"
             )
+        if not self._seen.has_service:
+            self._story.milestone(
+                "up", f"{sum(pod.ready for pod in self._seen.pods.values())} pods are ready"
+            )
+            return
         table = self._seen.tables[-1]
         groups = self._seen.groups_of(table.text)
         ready = sum(pod.ready for pod in self._seen.pods.values())
@@ -140,7 +145,9 @@ class Play:
         number = Counter(each.workload for each in expect.recoveries)
         closed = (
             self._is_closed(
-                each.workload, parked=each.outcome is Outcome.PARKED, number=number[each.workload]
+                each.workload,
+                parked=each.outcome is Outcome.PARKED or each.workload in expect.parked,
+                number=number[each.workload],
             )
             for each in expect.recoveries
         )
@@ -160,6 +167,8 @@ class Play:
     def _unwell(self) -> Iterator[str]:
         """Why the service is not up, as far as an observer can tell."""
         yield from invariants.well_in_the_end(self._seen)
+        if not self._seen.has_service:
+            return
         self._stage.journal.note_subscribers()
         yield from invariants.newest_table_everywhere(self._seen)
         if not any(each.channel == "grpc" for each in self._seen.deliveries):

@@ -253,9 +253,9 @@ def _harm(fault: seen.Injected) -> str:
 
 
 def _service(scenario: Scenario) -> str:
-    jobs = [each for each in scenario.objects() if each["kind"] == "AscendJob"]
-    ids = sorted({str(each["metadata"].get("labels", {}).get("jobID", "?")) for each in jobs})
-    return f"{', '.join(ids)}: {_count(len(jobs), 'AscendJob')} of manifest {scenario.manifest}"
+    jobs = [each for each in scenario.objects() if each["kind"] in seen.JOB_KINDS]
+    ids = {each["metadata"].get("labels", {}).get("jobID") or each["metadata"]["name"] for each in jobs}
+    return f"{', '.join(sorted(ids))}: {seen.counted_jobs(jobs)} of manifest {scenario.manifest}"
 
 
 def _pod_table(observations: seen.Observations) -> Table:

@@ -11,6 +11,7 @@ from mindie_ha.demo import manifests
 Object = dict[str, Any]
 CARDS = {"pd-a2": 8, "pd-a3": 16, "pd-ha": 8, "single-server": 8, "seed": 8}
 EVERY = pytest.mark.parametrize("name", manifests.NAMES)
+EVERY_SERVICE = pytest.mark.parametrize("name", sorted(CARDS))
 
 
 def of_kind(name: str, kind: str) -> list[Object]:
@@ -45,7 +46,7 @@ def test_labels_and_annotations_are_strings(name: str) -> None:
         assert all(isinstance(value, str) for value in values), meta
 
 
-@EVERY
+@EVERY_SERVICE
 def test_the_namespace_and_job_id_are_one(name: str) -> None:
     jobs = of_kind(name, "AscendJob")
     pods = [template for job in jobs for _, template in templates(job)]
@@ -62,7 +63,7 @@ def test_gang_size_is_the_number_of_pods(name: str) -> None:
         assert job["spec"]["runPolicy"]["schedulingPolicy"]["minAvailable"] == pods
 
 
-@EVERY
+@EVERY_SERVICE
 def test_every_server_job_has_its_rings_config_and_readiness_probe(name: str) -> None:
     configs = {config["metadata"]["name"]: config for config in of_kind(name, "ConfigMap")}
     for job in servers(name):
@@ -86,7 +87,7 @@ def test_mounts_are_legal(name: str) -> None:
             assert {m["name"] for m in mounts} == {v["name"] for v in template["spec"]["volumes"]}
 
 
-@EVERY
+@EVERY_SERVICE
 def test_servers_fit_ten_nodes_with_one_instance_to_spare(name: str) -> None:
     pods = [template for job in servers(name) for n, template in templates(job) for _ in range(n)]
 

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from mindie_ha.demo import scenarios
+from mindie_ha.demo.observations import JOB_KINDS
 from mindie_ha.demo.steps import WaitUntil
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.settings import Settings
@@ -41,6 +42,14 @@ REQUIRED = {
     "ms-both-nodes-lost",
     "ms-pod-rung-fails",
     "ms-pod-pending-no-capacity",
+    "training-job-level",
+    "training-pod-level",
+    "training-pod-level-falls-back",
+    "training-rank0-fault",
+    "training-grace-checkpoint",
+    "training-software-fault-budget-spent",
+    "superpod-block",
+    "vcjob-job-level",
 }
 MINIMAL: dict[str, Any] = {
     "name": "mine",
@@ -69,7 +78,7 @@ def test_a_shipped_scenario_speaks_of_what_its_manifest_has(name: str) -> None:
     jobs = {
         f"{each['metadata']['namespace']}/{each['metadata']['name']}"
         for each in scenario.objects()
-        if each["kind"] == "AscendJob"
+        if each["kind"] in JOB_KINDS
     }
     wanted = {each.workload for each in scenario.expect.recoveries} | set(scenario.expect.retries_spent)
 

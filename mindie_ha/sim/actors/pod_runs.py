@@ -27,6 +27,7 @@ from mindie_ha.sim.client import Object
 
 EXIT = "sim.mindie-ha.io/exit"
 CRASHES = "sim.mindie-ha.io/crashes"
+STOP_S = "sim.mindie-ha.io/stop-s"
 """`{"code": 1, "after_s": 1}`: the container ends so long after each of its starts."""
 FIRST_RESTART_S = 0.5
 BACKOFF_S = 10.0
@@ -103,6 +104,12 @@ def injected_exit(pod: Object) -> tuple[str, int | None]:
     return raw, code if isinstance(code, int) and not isinstance(code, bool) and 0 <= code <= 255 else None
 
 
+def stop_time_s(pod: Object, *, default: float) -> float:
+    """How long its processes need to end when they are asked to."""
+    text_ = annotations_of(pod).get(STOP_S, "")
+    return float(text_) if text_.isascii() and text_.isdigit() and len(text_) < 6 else default
+
+
 def crashing(pod: Object) -> tuple[int, float] | None:
     """The exit code with which every container start ends and after how long; None: they do not."""
     document = load_json(annotations_of(pod).get(CRASHES, ""))
@@ -175,7 +182,8 @@ def _terminate(run: PodRun, pod: Object, now_s: float) -> Act:
     if run.stop_at_s is None:
         grace_s = number(pod, "metadata", "deletionGracePeriodSeconds", default=DEFAULT_GRACE_S)
         running = run.state is State.RUNNING
-        run.stop_at_s = now_s + (min(float(grace_s), run.stop_delay_s) if running else 0.0)
+        needs_s = stop_time_s(pod, default=run.stop_delay_s)
+        run.stop_at_s = now_s + (min(float(grace_s), needs_s) if running else 0.0)
         run.wait_s = max(0.001, run.stop_at_s - now_s)
         return Act.STOP
     if now_s < run.stop_at_s:
