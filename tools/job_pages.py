@@ -65,6 +65,24 @@ show it.
 """
 
 
+WEBHOOK = """## Webhook
+
+The same rules can look at AscendJobs and vcjobs while they are applied: `mindie-ha run --webhook` serves a
+validating webhook, `manifests/webhook` is a kustomize component that switches it on. `kubectl apply` then
+shows errors and warnings as warnings. With `webhook.enforce` an object with errors is not created; a change
+of one that is there is never refused, since operator and scheduler have to go on writing it.
+
+It keeps nobody from working: the API server goes on without an answer (`failurePolicy: Ignore`, 3 s), asks
+only about jobs, and not in `kube-system` and `mindx-dl`. `mindie_ha_admissions_total` counts the answers.
+
+```
+kubectl create secret tls mindie-ha-webhook -n mindx-dl --cert=tls.crt --key=tls.key
+```
+
+The certificate is for `mindie-ha-webhook.mindx-dl.svc`; its CA goes into `caBundle` of the
+ValidatingWebhookConfiguration, which cert-manager does by the annotation there. Renewed files are used
+without a restart. A NetworkPolicy in front of mindie-ha has to let the API server reach port 9443.
+"""
 INJECTED = """## What the Ascend Operator injects
 
 Into container `ascend`, behind what the user wrote, so that the injected value counts; an `export` in the
@@ -182,6 +200,7 @@ def lint_page() -> str:
     lines += rules_section("Jobs", JOB_RULES)
     lines += rules_section("Rank tables of jobs (`rings-config-*`)", RINGS_RULES)
     lines += rules_section("Device plugin", PLUGIN_RULES)
+    lines.append(WEBHOOK)
     return "\n".join(lines)
 
 

@@ -17,6 +17,7 @@ from mindie_ha.app.core import Core
 from mindie_ha.app.edges import Edges
 from mindie_ha.app.listening import Listener
 from mindie_ha.app.parts import Parts
+from mindie_ha.app.webhooks import WebhookServer
 from mindie_ha.channels.connection_guard import PortLimits
 from mindie_ha.cluster.events import About
 from mindie_ha.cluster.problems import Problem
@@ -56,6 +57,7 @@ class App:
         self.started = asyncio.Event()
         self.grpc_port = 0
         self.http_port = 0
+        self.webhook_port = 0
         self.metrics = Metrics()
         self._serve = edges.serve
         self._audit = AuditFile(audit_file) if audit_file is not None else None
@@ -82,14 +84,16 @@ class App:
         listener = Listener(
             runner, self.settings.http, clock=core.clock, heard=self.outlets.certificates_heard
         )
+        hook = WebhookServer(
+            self.settings.webhook,
+            metrics=self.metrics,
+            clock=core.clock,
+            heard=self.outlets.certificates_heard,
+        )
         try:
             if self._serve:
                 await runner.setup()
-                self.http_port = await listener.start()
-                self._guard_ports(http=True)
-                core.supervisor.start("connections", self.parts.guard.run)
-                if self.settings.http.tls_cert:
-                    core.supervisor.start("http certificates", listener.follow)
+                await self._listen(listener, hook)
             await core.synced()
             if self._serve:
                 self.grpc_port = await self.outlets.start()
@@ -111,8 +115,21 @@ class App:
             await self.parts.roles.close()
             await runner.cleanup()
             listener.close()
+            await hook.close()
             if self._audit is not None:
                 self._audit.close()
+
+    async def _listen(self, listener: Listener, hook: WebhookServer) -> None:
+        """Open the ports that need no caches."""
+        supervisor = self.core.supervisor
+        self.http_port = await listener.start()
+        self.webhook_port = await hook.start()
+        self._guard_ports(http=True)
+        supervisor.start("connections", self.parts.guard.run)
+        if self.settings.http.tls_cert:
+            supervisor.start("http certificates", listener.follow)
+        if hook.enabled:
+            supervisor.start("webhook certificates", hook.follow)
 
     def _guard_ports(self, *, http: bool) -> None:
         """Bound the connections of one address, to a port that is open now."""
@@ -120,6 +137,8 @@ class App:
         if http:
             limits = PortLimits(per_address=web_.max_connections_per_address, total=web_.max_connections)
             self.parts.guard.watch(self.http_port, limits)
+            if self.webhook_port:
+                self.parts.guard.watch(self.webhook_port, limits)
         else:
             self.parts.guard.watch(self.grpc_port, PortLimits(per_address=grpc.max_connections_per_address))
 

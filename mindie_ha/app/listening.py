@@ -23,8 +23,17 @@ RENEW_S = 10.0  # between two looks at the certificate files
 class Listener:
     """Serves a runner's application; the runner's owner ends it."""
 
-    def __init__(self, runner: web.AppRunner, settings: HttpSettings, *, clock: Clock, heard: Heard) -> None:
+    def __init__(
+        self,
+        runner: web.AppRunner,
+        settings: HttpSettings,
+        *,
+        clock: Clock,
+        heard: Heard,
+        section: str = "http",
+    ) -> None:
         self._runner = runner
+        self._section = section
         self._listen = settings.listen
         self._clock = clock
         self._watch: TlsWatch | None = None
@@ -32,13 +41,13 @@ class Listener:
             files = TlsFiles(
                 cert_path=settings.tls_cert, key_path=settings.tls_key, ca_path=settings.tls_client_ca
             )
-            self._watch = TlsWatch(files, where="http.tls", heard=heard)
+            self._watch = TlsWatch(files, where=f"{section}.tls", heard=heard)
         self._socket: socket.socket | None = None
         self._site: web.BaseSite | None = None
 
     async def start(self) -> int:
         """Listen; the port. Raises InputError with the setting."""
-        where, advice = f"http.listen {self._listen}", "give [HOST]:PORT with a free port"
+        where, advice = f"{self._section}.listen {self._listen}", "give [HOST]:PORT with a free port"
         host, colon, port = self._listen.rpartition(":")
         if not (colon and port.isdecimal() and int(port) < 65536):
             raise SettingsError("not [HOST]:PORT", where=where, advice=advice)

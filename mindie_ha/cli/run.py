@@ -28,6 +28,7 @@ def run(
     kubeconfig: Annotated[Path | None, typer.Option(help="without it: the pod's service account")] = None,
     grpc_listen: Annotated[str, typer.Option(help="[HOST]:PORT, default :8899")] = "",
     http_listen: Annotated[str, typer.Option(help="[HOST]:PORT, default :8080")] = "",
+    webhook: Annotated[bool, typer.Option("--webhook", help="serve the validating webhook, too")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="decide, record, write nothing")] = False,
     audit_file: Annotated[Path | None, typer.Option(help="append every decision as a JSON line")] = None,
     log_level: Annotated[Level, typer.Option(help="the least that is logged")] = Level.INFO,
@@ -38,6 +39,8 @@ def run(
         flags["grpc"] = {"listen": grpc_listen}
     if http_listen:
         flags["http"] = {"listen": http_listen}
+    if webhook:
+        flags["webhook"] = {"enabled": True}
     if dry_run:
         flags["dry_run"] = True
     settings = load_settings(config, flags=flags)

@@ -51,6 +51,7 @@ class Metrics:
         self.recoveries = made.counter("recoveries_total", "Recoveries closed", ["role", "rung", "outcome"])
         self.recovery_s = made.seconds("recovery_seconds", "Duration of recoveries", ["role", "outcome"])
         self.inputs_refused = made.counter("inputs_refused_total", "Malformed input objects", ["source"])
+        self.admissions = made.counter("admissions_total", "Answers of the webhook", ["answer"])
         self.informer_age_s = made.gauge(
             "informer_age_seconds", "Since the server was last heard", ["source"]
         )

@@ -346,6 +346,24 @@ class HttpSettings(Section):
         return self
 
 
+class WebhookSettings(Section):
+    """The validating webhook on job manifests (manifests/webhook, docs/lint.md)."""
+
+    enabled: bool = Field(False, description="serve it; `run --webhook` does")
+    listen: str = ":9443"
+    enforce: bool = Field(
+        False, description="refuse to create what has errors; otherwise errors are warnings, too"
+    )
+    tls_cert: str = Field("", description="PEM file; the API server asks by TLS only")
+    tls_key: str = Field("", description="PEM file")
+
+    @model_validator(mode="after")
+    def _has_tls(self) -> Self:
+        if self.enabled and not (self.tls_cert and self.tls_key):
+            raise ValueError("webhook.enabled needs webhook.tls_cert and webhook.tls_key")
+        return self
+
+
 class ClusterSettings(Section):
     """How we talk to Kubernetes."""
 
@@ -376,6 +394,7 @@ class Settings(Section):
     table: TableSettings = TableSettings()
     grpc: GrpcSettings = GrpcSettings()
     http: HttpSettings = HttpSettings()
+    webhook: WebhookSettings = WebhookSettings()
     cluster: ClusterSettings = ClusterSettings()
     dry_run: bool = False
 
