@@ -1,4 +1,4 @@
-"""The label of the active pod: at most one at any moment, whatever fails half way; no write when all is well."""
+"""The label of the active pod: one at most, whatever fails half way; no write when all is well."""
 
 from __future__ import annotations
 
