@@ -3,6 +3,7 @@
 from mindie_ha.app.controller import App
 from mindie_ha.app.core import Core
 from mindie_ha.app.desks import (
+    adoption_desk,
     isolation_desk,
     looking,
     observe,
@@ -18,6 +19,7 @@ __all__ = [
     "App",
     "Core",
     "Edges",
+    "adoption_desk",
     "isolation_desk",
     "looking",
     "observe",

@@ -67,6 +67,7 @@ class App:
         self.recorder, self.writer, self.engine = parts.recorder, parts.writer, parts.engine
         self.outlets, self.public, self.signals = parts.outlets, parts.public, parts.signals
         self.isolations, self.rearm, self.pauses = parts.isolations, parts.rearm, parts.pauses
+        self.adoptions = parts.adoptions
         self.recorder.listeners.append(self._spread)
         self.core.store.refusals.listeners.append(self._problem)
         self._gauge()
@@ -167,6 +168,7 @@ class App:
             fleet=self.core.fleet,
             desk=self.isolations,
             rearm=self.rearm,
+            adoptions=self.adoptions,
             pauses=self.pauses,
             access=self.parts.access,
             peers=self.core.peers,

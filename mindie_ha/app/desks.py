@@ -15,6 +15,7 @@ from mindie_ha.app.edges import Edges
 from mindie_ha.app.parts import writer_of
 from mindie_ha.cluster.connections import connect
 from mindie_ha.cluster.ledgers import Ledgers
+from mindie_ha.engine.adoption_desk import AdoptionDesk
 from mindie_ha.engine.isolation_desk import IsolationDesk
 from mindie_ha.engine.node_ledgers import NodeLedgers
 from mindie_ha.engine.pause_desk import PauseDesk
@@ -81,6 +82,13 @@ async def rearm_desk(settings: Settings, *, kubeconfig: Path | None) -> AsyncIte
     async with looking(settings, kubeconfig=kubeconfig) as core:
         ledgers = Ledgers(store=core.store, writer=writer_of(core), namespace=settings.cluster.namespace)
         yield RearmDesk(store=core.store, ledgers=ledgers, clock=core.clock, settings=settings)
+
+
+@asynccontextmanager
+async def adoption_desk(settings: Settings, *, kubeconfig: Path | None) -> AsyncIterator[AdoptionDesk]:
+    """Where a job is labelled without the API of a controller; the one that runs adopts its PodGroup."""
+    async with looking(settings, kubeconfig=kubeconfig) as core:
+        yield AdoptionDesk(store=core.store, writer=writer_of(core), settings=settings)
 
 
 @asynccontextmanager

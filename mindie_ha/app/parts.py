@@ -14,6 +14,7 @@ from mindie_ha.cluster.events import Events
 from mindie_ha.cluster.ledgers import Ledgers
 from mindie_ha.cluster.reviews import Reviews
 from mindie_ha.cluster.writer import Writer
+from mindie_ha.engine.adoption_desk import AdoptionDesk
 from mindie_ha.engine.executor import Executor
 from mindie_ha.engine.isolation_desk import IsolationDesk
 from mindie_ha.engine.marks import Marks
@@ -54,6 +55,7 @@ class Parts:
         self.nodes = NodeLedgers(store=store, ledgers=ledgers, clock=clock)
         self.isolations = IsolationDesk(store=store, nodes=self.nodes, clock=clock, settings=settings)
         self.rearm = RearmDesk(store=store, ledgers=ledgers, clock=clock, settings=settings)
+        self.adoptions = AdoptionDesk(store=store, writer=self.writer, settings=settings)
         self.pauses = PauseDesk(store=store, ledgers=ledgers, clock=clock, settings=settings)
         self.events = Events(
             writer=self.writer, clock=clock, entropy=core.entropy.child("events"), metrics=core.metrics

@@ -13,6 +13,7 @@ import typer
 
 from mindie_ha import __version__
 from mindie_ha.cli import (
+    adoptions,
     demo,
     explain,
     faults,
@@ -54,6 +55,7 @@ app.command("release")(isolations.release)
 app.command("pause")(pauses.pause)
 app.command("resume")(pauses.resume)
 app.command("reset")(resets.reset)
+app.command("adopt")(adoptions.adopt)
 app.command("lint")(lint.lint)
 app.command("explain")(explain.explain_command)
 app.add_typer(ranktables.app, name="ranktable")

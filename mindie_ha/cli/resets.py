@@ -31,11 +31,7 @@ def reset(
     output: OutputOption = Format.TEXT,
 ) -> None:
     """Re-arm a parked workload: it is recovered again; software retries that were paid stay paid."""
-    key = ObjectKey.parse(workload)
-    if not (key.namespace and key.name) or "/" in key.namespace:
-        raise InputError(
-            f"{workload[:80]!r} is no NAMESPACE/NAME", where="command line", advice="see `mindie-ha status`"
-        )
+    key = workload_key(workload)
     found = run_async(_reset(key, reason, Server.of(server, token_file), kubeconfig))
     if output is not Format.TEXT:
         print_document(found, output)
@@ -44,6 +40,16 @@ def reset(
     else:
         park = found["parked"]
         print_line(f"{key} is re-armed; it was parked ({park['reason']}): {park['message']}")
+
+
+def workload_key(text: str) -> ObjectKey:
+    """The workload that a command line names. Raises InputError."""
+    key = ObjectKey.parse(text)
+    if not (key.namespace and key.name) or "/" in key.namespace:
+        raise InputError(
+            f"{text[:80]!r} is no NAMESPACE/NAME", where="command line", advice="see `mindie-ha status`"
+        )
+    return key
 
 
 async def _reset(key: ObjectKey, reason: str, server: str, kubeconfig: Path | None) -> dict[str, Any]:

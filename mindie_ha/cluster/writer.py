@@ -179,6 +179,25 @@ class Writer:
         detail = {"annotation": name, "value": value}
         return await self._write("patch", POD_GROUP, key, attempt, detail=detail, again_on_conflict=True)
 
+    async def label_workload(
+        self, resource: Resource, key: ObjectKey, *, uid: str, labels: Mapping[str, str], by: str
+    ) -> Written:
+        """Set labels of the owner of pods, as somebody asked. NotFound if it was made anew meanwhile."""
+
+        async def attempt(unsure: bool) -> Written:
+            _, meta = await self._read(resource, key)
+            if meta.get("uid") != uid:
+                raise NotFound(f"{resource.kind} {key} with UID {uid} is gone", status=404)
+            present = _part(meta, "labels")
+            if all(present.get(name) == value for name, value in labels.items()):
+                return Written.DONE if unsure else Written.ALREADY
+            patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "labels": dict(labels)}}
+            await self._patch(resource, key, patch)
+            return Written.DONE
+
+        detail = {"labels": dict(labels), "by": by}
+        return await self._write("patch", resource, key, attempt, detail=detail, again_on_conflict=True)
+
     async def put_config_map(self, body: Body, *, resource_version: str) -> Written:
         """Compare and swap: create if `resource_version` is empty, else replace exactly that version.
 

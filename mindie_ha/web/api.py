@@ -9,6 +9,7 @@
     POST /v1/faults                                report public faults; the body is a ConfigMap's message
     …    /v1/faults /v1/nodes                      faults of the fleet, isolations: see `nodes.py`
     POST /v1/workloads/{ns}/{name}/reset           re-arm a parked one: see `workloads.py`
+    POST /v1/workloads/{ns}/{name}/adopt           hand it to us: see `adoptions.py`
     …    /v1/pauses                                who holds deletions, and of what: see `pauses.py`
     GET  /v1/decisions?subject=NS/NAME&limit=N     newest decisions, oldest first
 
@@ -32,7 +33,7 @@ from mindie_ha.engine.sinks import as_json
 from mindie_ha.intake import bodies
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey, ScopeKey, job_key, service_key
-from mindie_ha.web import nodes, pauses, workloads
+from mindie_ha.web import adoptions, nodes, pauses, workloads
 from mindie_ha.web.access import USER, Access
 from mindie_ha.web.answers import json_response, problem
 from mindie_ha.web.fault_reports import FleetReporter
@@ -95,6 +96,7 @@ class Sources:
     fleet: FleetReporter
     desk: nodes.Desk
     rearm: workloads.Desk
+    adoptions: adoptions.Desk
     pauses: pauses.Desk
     access: Access
     peers: Peers
@@ -125,6 +127,7 @@ def make_app(sources: Sources, *, max_body_bytes: int) -> web.Application:
     )
     nodes.install(app, fleet=sources.fleet, desk=sources.desk)
     workloads.install(app, desk=sources.rearm)
+    adoptions.install(app, desk=sources.adoptions)
     pauses.install(app, desk=sources.pauses)
     return app
 

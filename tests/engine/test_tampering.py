@@ -10,6 +10,7 @@ import pytest
 
 from mindie_ha.cluster.documents import DIGEST_KEY, LEDGER_KEY, MAX_BYTES
 from mindie_ha.model.settings import ClusterSettings
+from mindie_ha.sim.actors.machines import a2_nodes
 
 from .clusters import CHIP, NAMESPACE, NOT_READY, Cluster, cluster, quick, small_service
 
@@ -76,7 +77,7 @@ async def test_a_cluster_that_was_replaced_behind_the_same_address_is_seen_as_it
     impatient = quick().model_copy(update={"cluster": ClusterSettings(inactivity_s=5.0)})
     async with cluster(settings=impatient) as c:
         await c.clock.sleep(30)
-        new = Cluster(nodes=6, seed=7, lag_s=(0.0, 1.0), speed=1.0, serve=False)
+        new = Cluster(nodes=a2_nodes(6), seed=7, lag_s=(0.0, 1.0), speed=1.0, serve=False)
         new.clock, new.runs = c.clock, c.runs
         tasks = [asyncio.create_task(new.server.run()), asyncio.create_task(new.world.run())]
         try:

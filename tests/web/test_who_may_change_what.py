@@ -25,6 +25,7 @@ ROUTES = (
     ("GET", "/healthz"),
     ("POST", "/v1/services/{namespace}/{name}/ranktable/push"),
     ("POST", "/v1/workloads/{namespace}/{name}/reset"),
+    ("POST", "/v1/workloads/{namespace}/{name}/adopt"),
     ("POST", "/v1/nodes/{node}/isolations"),
     ("DELETE", "/v1/nodes/{node}/isolations/{id}"),
     ("POST", "/v1/pauses"),
@@ -125,6 +126,7 @@ async def test_gate(
 
 WANTED = [
     ("POST", "/v1/workloads/mindie/p0/reset", "", "create workloads/reset", "mindie", "p0"),
+    ("POST", "/v1/workloads/mindie/p0/adopt", "", "create workloads/adopt", "mindie", "p0"),
     ("POST", "/v1/services/mindie/ms.1/ranktable/push", "", "create services/push", "mindie", "ms.1"),
     ("POST", "/v1/nodes/node-1/isolations", "", "create nodes/isolations", "", "node-1"),
     ("DELETE", "/v1/nodes/node-1/isolations/a:b", "", "delete nodes/isolations", "", "node-1"),

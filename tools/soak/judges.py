@@ -73,6 +73,8 @@ class Judge:
                 self._deleting(place[0], name, _body(request))
             case "PATCH", ["nodes", name]:
                 self._tainting(name, _body(request))
+            case "PATCH", ["ascendjobs" | "jobs", name]:
+                self._labelling(name, _body(request))
             case "PATCH", ["podgroups", name]:
                 self._adopting(place[0], name, _body(request))
             case (("PUT" | "PATCH"), ["configmaps", name]):
@@ -148,6 +150,14 @@ class Judge:
             self._wrong(f"node {name}: our taint changes without a record")
         if any(one["key"] == TAINT and one["effect"] != "NoSchedule" for one in new):
             self._wrong(f"node {name}: {new}")
+
+    def _labelling(self, name: str, body: Object) -> None:
+        """Only as a person asked, and only the labels that make a job ours."""
+        known = {"fault-scheduling", "pod-rescheduling"}
+        if set(body) != {"metadata"} or set(body["metadata"]) != {"resourceVersion", "labels"}:
+            self._wrong(f"job {name}: more than labels are patched: {body}")
+        elif not set(body["metadata"]["labels"]) <= known:
+            self._wrong(f"job {name}: {body}")
 
     def _adopting(self, namespace: str, name: str, body: Object) -> None:
         group = self._get("PodGroup", namespace, name) or {"metadata": {}}
