@@ -9,7 +9,7 @@ N ?= 100
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-real soak fuzz check format lock wire bench clean
+.PHONY: help demo test test-real soak fuzz check format lock wire bench hostile clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ format: .venv/dev ## format the code and fix what can be fixed
 
 wire: .venv/dev ## generate mindie_ha/wire again from its .proto files
 	@$(BIN)/python -m tools.generate_wire
+
+hostile: .venv/dev ## let clients that mean harm at a real controller; memory and delays
+	@$(BIN)/python -m tools.hostile
 
 bench: .venv/dev ## measure event-to-action times on the embedded cluster
 	@$(BIN)/python -m tools.bench

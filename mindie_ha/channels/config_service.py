@@ -22,7 +22,7 @@ from mindie_ha.channels.errors import LimitReached, NotRegistered
 from mindie_ha.channels.mailboxes import Mailboxes, Subscription
 from mindie_ha.channels.outflow import Outflow
 from mindie_ha.channels.passthrough import Passthrough, only
-from mindie_ha.channels.ports import TablePort
+from mindie_ha.channels.ports import TablePort, TableVersion
 from mindie_ha.wire import config_pb2
 
 REGISTER = "/config.Config/Register"
@@ -97,8 +97,7 @@ class ConfigService:
                     asyncio.timeout(self._write_timeout_s),
                     self._outflow.room(subscription.peer_ip, len(table.text)),
                 ):
-                    message = config_pb2.RankTableStream(jobId=table.service.job_id, rankTable=table.text)
-                    await context.write(message.SerializeToString())
+                    await context.write(_wire(table))
             except TimeoutError:
                 await context.abort(
                     grpc.StatusCode.UNAVAILABLE,
@@ -108,6 +107,11 @@ class ConfigService:
 
     def _foreign(self, job_id: str) -> bool:
         return self._passthrough.configured and not self._tables.is_ours(job_id)
+
+
+def _wire(table: TableVersion) -> bytes:
+    """A function, so that of a table on its way to a slow reader no copy but the bytes is held."""
+    return config_pb2.RankTableStream(jobId=table.service.job_id, rankTable=table.text).SerializeToString()
 
 
 __all__ = ["ConfigService"]

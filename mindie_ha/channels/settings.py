@@ -58,7 +58,7 @@ class ServerSettings:
     max_calls_per_ip: int = 1024
     """Open calls, streams among them; further ones are refused."""
     many_behind: Callable[[str], bool] = nobody
-    unread_bytes_per_ip: int = 16 * 1024 * 1024
+    unread_bytes_per_ip: int = 8 * 1024 * 1024
     """How much the readers of one address may leave unread before it has to wait for itself."""
     idle_connection_s: float = 300.0
     """A connection without a call is closed; a client opens a new one when it needs it."""

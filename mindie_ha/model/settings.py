@@ -297,7 +297,7 @@ class GrpcSettings(Section):
     max_subscribers_per_address: int = Field(512, ge=1, description="of them from one address")
     max_registrations: int = Field(10_000, ge=1, description="job ids remembered; idle ones go first")
     max_unread_bytes_per_address: int = Field(
-        16 << 20, ge=1 << 20, description="above it an address waits until it has read what is on its way"
+        8 << 20, ge=1 << 20, description="above it an address waits until it has read what is on its way"
     )
     idle_connection_s: float = Field(300.0, ge=1, description="a connection without a call is closed after")
     handshake_s: float = Field(20.0, ge=1, description="a connection that says nothing is closed after")
