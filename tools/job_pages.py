@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mindie_ha.intake.jobs.descriptions import JobKind
 from mindie_ha.intake.lints.jobs.device_plugins import PLUGIN_RULES
+from mindie_ha.intake.lints.jobs.reset_configs import RESET_RULES
 from mindie_ha.intake.lints.jobs.rings_configs import RINGS_RULES
 from mindie_ha.intake.lints.jobs.rules import JOBS, Rule
 from mindie_ha.intake.lints.jobs.table import ALL_RULES, JOB_RULES
@@ -58,10 +59,10 @@ mindie-ha lint manifests/ -o json
 **error**: a reader refuses the value, or recovery fails with it. **warning**: it is taken otherwise than
 somebody may think. **note**: worth knowing, or not to be seen here; it changes no exit code.
 
-Looked at are: AscendJobs, vcjobs, Deployments and StatefulSets whose pods are rescheduled, the rank tables
-`rings-config-*`, the DaemonSet of the device plugin, and the fault reports of [faults.md](faults.md). A start
-script inside an image is not seen: of what has to stand in it, lint speaks only where command, args or env
-show it.
+Looked at are: AscendJobs, vcjobs, Deployments and StatefulSets whose pods are rescheduled, the ConfigMaps
+`rings-config-*` and `reset-config-*`, the DaemonSet of the device plugin, and the fault reports of
+[faults.md](faults.md). A start script inside an image is not seen: of what has to stand in it, lint speaks only
+where command, args or env show it.
 """
 
 
@@ -199,6 +200,7 @@ def lint_page() -> str:
     lines = [LINT_INTRODUCTION]
     lines += rules_section("Jobs", JOB_RULES)
     lines += rules_section("Rank tables of jobs (`rings-config-*`)", RINGS_RULES)
+    lines += rules_section("Reset configs of jobs (`reset-config-*`)", RESET_RULES)
     lines += rules_section("Device plugin", PLUGIN_RULES)
     lines.append(WEBHOOK)
     return "\n".join(lines)

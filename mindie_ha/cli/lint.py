@@ -42,6 +42,8 @@ def lint(files: Files, output: OutputOption = Format.TEXT) -> None:
     else:
         for sheet in sheets:
             show(sheet)
+        if not all(sheet.rule for sheet in sheets):
+            print_line(f"looked at are: {', '.join(rules.name for rules in RULES)}")
     for error in refused:
         complain(str(error))
     if refused or found:
@@ -64,8 +66,7 @@ def load(files: list[str]) -> tuple[list[Subject], list[InputError]]:
 def show(sheet: Sheet) -> None:
     """One object for people."""
     if not sheet.rule:
-        known = ", ".join(rules.name for rules in RULES)
-        print_line(f"{sheet.name}: not looked at (known are: {known})")
+        print_line(f"{sheet.name}: not looked at")
         return
     verdict = "wrong" if sheet.is_wrong else "ok"
     code = f", CheckCode {sheet.check_code}" if sheet.check_code is not CheckCode.NONE else ""

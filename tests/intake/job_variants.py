@@ -177,6 +177,11 @@ STRATEGIES = (
         ),
         kind="Job",
     ),
+    Variant(
+        "mode-on-product",
+        PROCESS,
+        put(f"{MASTER} template spec nodeSelector accelerator-type", "module"),
+    ),
     Variant("injection-lost", PROCESS, variable("PROCESS_RECOVER", "off"), "recovery"),
     Variant("injection-lost", PROCESS, variable("MASTER_ADDR", "10.0.0.1"), "rendezvous"),
     Variant("injection-lost", SERVER, variable("APP_TYPE", "x"), "inference"),
@@ -325,6 +330,12 @@ CONFIG_MAPS = (
 )
 
 
+RESETS = (
+    Variant("reset-no-label", "reset_config", label("reset", None), kind="ConfigMap"),
+    Variant("reset-bad-json", "reset_config", put("data reset.json", "[]"), "list", "ConfigMap"),
+    Variant("reset-bad-json", "reset_config", put("data reset.json", "{"), "no-json", "ConfigMap"),
+    Variant("reset-bad-json", "reset_config", put("data reset.json", None), "absent", "ConfigMap"),
+)
 PLUGINS = (
     Variant("hot-reset-value", PLUGIN, plugin("-hotReset=2", "-hotReset=3"), kind="DaemonSet"),
     Variant("hot-reset-deprecated", PLUGIN, plugin("-hotReset=2", "-hotReset=1"), kind="DaemonSet"),
@@ -342,5 +353,16 @@ PLUGINS = (
     ),
 )
 
-VARIANTS = (*SHAPES, *KEYS, *SWITCHES, *STRATEGIES, *PROGRAMS, *SERVICES, *BLOCKS, *CONFIG_MAPS, *PLUGINS)
+VARIANTS = (
+    *SHAPES,
+    *KEYS,
+    *SWITCHES,
+    *STRATEGIES,
+    *PROGRAMS,
+    *SERVICES,
+    *BLOCKS,
+    *CONFIG_MAPS,
+    *RESETS,
+    *PLUGINS,
+)
 BASES = tuple(dict.fromkeys((variant.base, variant.kind) for variant in VARIANTS))

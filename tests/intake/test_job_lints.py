@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,9 +20,9 @@ from mindie_ha.model.errors import InputError
 from mindie_ha.policy.parameters.catalogue import BY_NAME
 from tests.intake.fuzzing import FUZZED
 from tests.intake.job_patches import Variant, clean, patched, unshared
-from tests.intake.job_variants import BASES, PROCESS, VARIANTS
+from tests.intake.job_variants import BASES, PROCESS, SERVER, VARIANTS
 
-ACROSS = {"graceful-with-process"}  # looks at several objects; has its own test
+ACROSS = {"graceful-with-process", "rings-config-missing"}  # look at several objects; have their own tests
 
 
 def found(sheet: Sheet) -> set[str]:
@@ -72,6 +74,25 @@ def test_graceful_tolerance_of_the_device_plugin_beside_a_process_level_job() ->
         {"graceful-with-process"},
         {"hot-reset-deprecated"},
     ]
+
+
+def test_a_server_without_its_rank_table_among_those_of_others() -> None:
+    job, config = clean(SERVER, kind="AscendJob"), clean(SERVER, kind="ConfigMap")
+    other = replace(config, name="rings-config-another")
+    assert [found(sheet) for sheet in check_all([job, config, other])] == [set(), set(), set()]
+    assert [found(sheet) for sheet in check_all([job, other])] == [{"rings-config-missing"}, set()]
+    assert found(check(job)) == set()  # alone, nothing is known of the others
+
+
+def test_manifests_that_we_ship_have_no_finding_but_those_of_the_documents() -> None:
+    for path in sorted(Path("mindie_ha/demo/manifests").glob("*.yaml")):
+        sheets = check_all(read(path.read_text(encoding="utf-8"), file=path.name))
+        wrong = {
+            remark.code for sheet in sheets for remark in sheet.remarks if remark.weight is not Weight.NOTE
+        }
+        # The one made of the documents' own sample has neither, as the sample has neither.
+        told = {"rings-no-deploy-label", "fault-retry-times-absent"} if path.name == "seed.yaml" else set()
+        assert wrong == told, path.name
 
 
 def test_a_note_is_no_fault() -> None:

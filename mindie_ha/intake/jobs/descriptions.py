@@ -117,9 +117,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What other objects of the same set say. `hot_reset`: of a device plugin; None: there is none."""
+    """What other objects of the same set say. `hot_reset`: of a device plugin; None: there is none.
+    `rings`: namespace and name of every `rings-config-*`."""
 
     hot_reset: int | None = None
+    rings: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from mindie_ha.intake.lints import cluster_lists, device_reports, level_tables, node_reports, public_reports
-from mindie_ha.intake.lints.jobs import device_plugins, manifests, rings_configs
+from mindie_ha.intake.lints.jobs import device_plugins, manifests, reset_configs, rings_configs
 from mindie_ha.intake.lints.remarks import Sheet
 from mindie_ha.intake.lints.subjects import Subject
 
@@ -32,6 +32,7 @@ RULES: tuple[Rules, ...] = (
     Rules("ClusterD list", cluster_lists.knows, cluster_lists.look),
     Rules("public fault", public_reports.knows, public_reports.look),
     Rules(rings_configs.NAME, rings_configs.knows, rings_configs.look),
+    Rules(reset_configs.NAME, reset_configs.knows, reset_configs.look),
     Rules(device_plugins.NAME, device_plugins.knows, device_plugins.look),
     Rules(manifests.NAME, manifests.knows, manifests.look),
 )

@@ -60,8 +60,20 @@ FAMILIES: dict[Product, Family] = {
 
 SMP_PRODUCTS = frozenset({Product.ATLAS_800_9000, Product.ATLAS_800_9010})
 SMP_CARDS = frozenset({1, 2})
-SMP_ACCELERATOR_TYPES = frozenset({"module", "half"})
-"""Node label accelerator-type of the SMP products."""
+ACCELERATOR_TYPES: dict[str, Family] = {
+    "module": Family.TRAINING,
+    "half": Family.TRAINING,
+    "module-910b-8": Family.A2,
+    "module-910b-16": Family.A2,
+    "module-a3-8": Family.A3,
+    "module-a3-16": Family.A3,
+    "module-a3-8-super-pod": Family.A3,
+    "module-a3-16-super-pod": Family.A3,
+}
+"""Node label accelerator-type; one that is not here says nothing."""
+SMP_ACCELERATOR_TYPES = frozenset(
+    name for name, family in ACCELERATOR_TYPES.items() if family is Family.TRAINING
+)
 
 ALL = frozenset(Framework)
 BOTH = frozenset({Framework.PYTORCH, Framework.MINDSPORE})
@@ -84,6 +96,11 @@ class Support:
         if product not in self.products:
             return frozenset()
         return self.frameworks & PYTORCH if FAMILIES[product] is Family.A5 else self.frameworks
+
+    @property
+    def families(self) -> frozenset[Family]:
+        """The generations in which at least one product has it."""
+        return frozenset(FAMILIES[product] for product in self.products)
 
     def smp_excluded(self, product: Product, *, cards: int) -> bool:
         """Whether a pod of `cards` cards is not rescheduled there if the server works in SMP mode."""

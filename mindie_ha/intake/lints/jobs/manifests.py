@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mindie_ha.intake.jobs.descriptions import JobDescription, Surroundings
 from mindie_ha.intake.jobs.reading import job_kind, read_job
-from mindie_ha.intake.lints.jobs import device_plugins
+from mindie_ha.intake.lints.jobs import device_plugins, rings_configs
 from mindie_ha.intake.lints.jobs.table import JOB_RULES
 from mindie_ha.intake.lints.remarks import Remark, Sheet
 from mindie_ha.intake.lints.subjects import Subject
@@ -42,6 +42,11 @@ def remarks(job: JobDescription) -> Iterable[Remark]:
 
 def surroundings(subjects: Iterable[Subject]) -> Surroundings:
     """What a set of objects says about each of its jobs."""
+    subjects = list(subjects)
     plugins = [plugin for subject in subjects if (plugin := device_plugins.read(subject)) is not None]
     resets = [plugin.hot_reset for plugin in plugins if plugin.hot_reset is not None]
-    return Surroundings(hot_reset=1 if 1 in resets else next(iter(resets), None))
+    rings = [subject for subject in subjects if rings_configs.knows(subject)]
+    return Surroundings(
+        hot_reset=1 if 1 in resets else next(iter(resets), None),
+        rings=frozenset((subject.namespace, subject.name) for subject in rings),
+    )

@@ -13,6 +13,7 @@ from mindie_ha.policy.parameters.catalogue import parameter
 MS = frozenset({Role.CONTROLLER, Role.COORDINATOR})
 ATLAS = "ring-controller.atlas"
 MAX_MS_PODS = 2
+RANK_TABLES = "rings-config-"
 
 
 def mindie_app(job: JobDescription) -> Hits:
@@ -90,6 +91,14 @@ def server_without_cards(job: JobDescription) -> Hits:
         yield Hit(job.tasks_path, "asks for no NPU")
 
 
+def rings_config_missing(job: JobDescription) -> Hits:
+    """A Server without its rank table, in files that hold those of others."""
+    wanted = f"{RANK_TABLES}{job.name}"
+    theirs = {name for namespace, name in job.around.rings if namespace == job.namespace}
+    if job.role is Role.SERVER and theirs and wanted not in theirs:
+        yield Hit(("metadata", "name"), f"asks for ConfigMap {wanted}, which is not in these files")
+
+
 RULES: tuple[JobRule, ...] = (
     JobRule(
         "mindie-app",
@@ -155,6 +164,13 @@ RULES: tuple[JobRule, ...] = (
         "a Server instance is rebuilt as a whole; the pod level is not supported for it",
         "remove the label",
         about=("pod-rescheduling",),
+    ),
+    JobRule(
+        "rings-config-missing",
+        WARNING,
+        rings_config_missing,
+        "the operator writes the rank table into it but never creates it: without it there is no table",
+        "write the ConfigMap, named after the job",
     ),
     JobRule(
         "server-without-cards",

@@ -8,7 +8,8 @@ from __future__ import annotations
 from mindie_ha.intake.jobs.descriptions import JobDescription, JobKind
 from mindie_ha.intake.lints.jobs.rules import ASCEND, ERROR, NOTE, VC, WARNING, Hit, Hits, JobRule, quoted
 from mindie_ha.policy.parameters.injected import names, recovery_environment
-from mindie_ha.policy.parameters.modes import STRATEGIES, Framework, Mode
+from mindie_ha.policy.parameters.modes import STRATEGIES, TITLES, Framework, Mode
+from mindie_ha.policy.parameters.products import ACCELERATOR_TYPES, support
 
 ANNOTATION = "recover-strategy"
 RANK_TABLE_MODES = frozenset({Mode.RECOVER, Mode.RETRY})
@@ -78,6 +79,18 @@ def hot_switch_on_vcjob(job: JobDescription) -> Hits:
     """Hot switching is for AscendJobs."""
     if job.kind is JobKind.VC_JOB and job.hot_switch:
         yield Hit(job.label("subHealthyStrategy"), "is hotSwitch on a vcjob")
+
+
+def mode_on_product(job: JobDescription) -> Hits:
+    """A mode that no product of the chosen generation has."""
+    if not job.is_training:
+        return
+    for task in job.tasks:
+        family = ACCELERATOR_TYPES.get(task.node_selector.get("accelerator-type", ""))
+        for mode in dict.fromkeys(job.modes) if family is not None else ():
+            if family not in support(mode).families:
+                path = (*task.pod_path, "nodeSelector", "accelerator-type")
+                yield Hit(path, f"chooses {family}, which have no {TITLES[mode].lower()} ({mode.value})")
 
 
 def graceful_with_process(job: JobDescription) -> Hits:
@@ -219,6 +232,14 @@ RULES: tuple[JobRule, ...] = (
         "write ignore, graceExit or forceExit",
         about=("subHealthyStrategy",),
         kinds=VC,
+    ),
+    JobRule(
+        "mode-on-product",
+        WARNING,
+        mode_on_product,
+        "the mode is documented for other products only",
+        "see the table of products in docs/jobs.md",
+        about=("accelerator-type",),
     ),
     JobRule(
         "graceful-with-process",

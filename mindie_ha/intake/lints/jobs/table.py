@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from mindie_ha.intake.lints.jobs import blocks, keys, programs, services, shapes, strategies, switches
 from mindie_ha.intake.lints.jobs.device_plugins import PLUGIN_RULES
+from mindie_ha.intake.lints.jobs.reset_configs import RESET_RULES
 from mindie_ha.intake.lints.jobs.rings_configs import RINGS_RULES
 from mindie_ha.intake.lints.jobs.rules import JobRule
 
@@ -20,4 +21,4 @@ JOB_RULES: tuple[JobRule, ...] = (
     *services.RULES,
     *blocks.RULES,
 )
-ALL_RULES = (*JOB_RULES, *RINGS_RULES, *PLUGIN_RULES)
+ALL_RULES = (*JOB_RULES, *RINGS_RULES, *RESET_RULES, *PLUGIN_RULES)
