@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from mindie_ha.model.pods import Pod, PodPhase
 from mindie_ha.model.workloads import Role
 
+_ON_THE_WAY = frozenset({"", "ContainerCreating", "PodInitializing"})
+
 
 def unwell(role: Role, pods: Iterable[Pod]) -> tuple[Pod, ...]:
     """The pods that are waited for, in their order."""
@@ -28,6 +30,6 @@ def unwell(role: Role, pods: Iterable[Pod]) -> tuple[Pod, ...]:
 
 def goal(pod: Pod) -> str:
     """What an unwell pod has to become."""
-    if pod.phase is PodPhase.RUNNING and pod.waiting_reason:
+    if pod.waiting_reason not in _ON_THE_WAY:
         return f"out of {pod.waiting_reason}"
     return "Ready" if pod.has_readiness_probe and pod.phase is PodPhase.RUNNING else "Running"

@@ -19,6 +19,8 @@ from mindie_ha.sim.storage import Store
 from mindie_ha.sim.watches import Watcher, WatchHub
 
 _REASONS = {
+    400: ("BadRequest", 'admission webhook "keep.example.com" denied the request: injected'),
+    403: ("Forbidden", "User cannot do this here: injected"),
     409: ("Conflict", MODIFIED),
     500: ("InternalError", "Internal error occurred: injected"),
     502: ("InternalError", "bad gateway: injected"),

@@ -29,6 +29,8 @@ EXIT = "sim.mindie-ha.io/exit"
 CRASHES = "sim.mindie-ha.io/crashes"
 STOP_S = "sim.mindie-ha.io/stop-s"
 """`{"code": 1, "after_s": 1}`: the container ends so long after each of its starts."""
+PULLS = "sim.mindie-ha.io/image"
+"""`missing`: the image cannot be pulled; the pod has its address and waits."""
 FIRST_RESTART_S = 0.5
 BACKOFF_S = 10.0
 MAX_BACKOFF_S = 300.0
@@ -119,14 +121,19 @@ def crashing(pod: Object) -> tuple[int, float] | None:
     return code, float(after_s) if isinstance(after_s, int | float) and after_s > 0 else 1.0
 
 
+def lacks_image(pod: Object) -> bool:
+    """Whether its image cannot be pulled."""
+    return annotations_of(pod).get(PULLS) == "missing"
+
+
 def advance(run: PodRun, pod: Object, *, now_s: float, wall_s: float, mounted: bool) -> Act:
     """Move the pod on; the caller does what the result says and calls again."""
     run.wait_s = float("inf")
     if is_terminating(pod):
         return _terminate(run, pod, now_s)
     if run.state is State.CREATING:
-        if not mounted or now_s < run.start_at_s:
-            run.wait_s = run.start_at_s - now_s if mounted else float("inf")
+        if not mounted or lacks_image(pod) or now_s < run.start_at_s:
+            run.wait_s = max(0.0, run.start_at_s - now_s) or float("inf")
             return Act.NONE
         return _start(run, now_s, wall_s)
     if run.state is State.RUNNING:
@@ -196,6 +203,7 @@ def status_of(run: PodRun, pod: Object, *, host_ip: str, now_s: float, wall_s: f
     """The fields of the pod status that the kubelet owns."""
     ready = run.is_ready(pod, now_s)
     phase = _phase(run)
+    pulls = lacks_image(pod) and run.state is State.CREATING and now_s >= run.start_at_s
     conditions = items(pod, "status", "conditions")
     now = stamp(wall_s)
     flags = {
@@ -211,9 +219,11 @@ def status_of(run: PodRun, pod: Object, *, host_ip: str, now_s: float, wall_s: f
         "conditions": sorted(conditions, key=lambda entry: str(entry.get("type"))),
         "hostIP": host_ip,
         "startTime": text(pod, "status", "startTime") or now,
-        "containerStatuses": [_container(run, c, ready=ready) for c in items(pod, "spec", "containers")],
+        "containerStatuses": [
+            _container(run, c, ready=ready, pulls=pulls) for c in items(pod, "spec", "containers")
+        ],
     }
-    if run.state is not State.CREATING:
+    if run.state is not State.CREATING or pulls:
         status |= {"podIP": run.ip, "podIPs": [{"ip": run.ip}]}
     return status
 
@@ -224,9 +234,9 @@ def _phase(run: PodRun) -> str:
     return "Pending" if run.state is State.CREATING else "Running"
 
 
-def _container(run: PodRun, container: Object, *, ready: bool) -> Object:
+def _container(run: PodRun, container: Object, *, ready: bool, pulls: bool) -> Object:
     states: dict[State, Object] = {
-        State.CREATING: {"waiting": {"reason": "ContainerCreating"}},
+        State.CREATING: {"waiting": {"reason": "ImagePullBackOff" if pulls else "ContainerCreating"}},
         State.RUNNING: {"running": {"startedAt": stamp(run.started_wall_s)}},
         State.WAITING: {"waiting": {"reason": "CrashLoopBackOff"}},
         State.EXITED: {"terminated": run.last_end},
