@@ -57,6 +57,8 @@ class WorldSettings:
     rescheduler: ReschedulerSettings | None = None  # None: Volcano deletes nothing
     node_lease_s: float = 0.0
     """How often kubelets renew their Leases, for a control plane that looks at them; 0: never."""
+    rest_s: float = 0.0
+    """Every actor rests so long after each look, as a large cluster's do; many changes are then one look."""
 
 
 class World:
@@ -77,6 +79,8 @@ class World:
         self.nodes = a2_nodes(10) if nodes is None else nodes
         self.cache = Cache(api=api, clock=clock, kinds=KINDS)
         self._actors = self._build(entropy, settings or WorldSettings(), programs)
+        for actor in self._actors:
+            actor.rest_s = settings.rest_s if settings else 0.0
 
     def _build(
         self, entropy: Entropy, settings: WorldSettings, programs: ProgramFactory | None

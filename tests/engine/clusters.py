@@ -112,6 +112,7 @@ class Cluster:
         speed: float,
         serve: bool,
         volcano_reschedules: bool = False,
+        rest_s: float = 0.0,
     ) -> None:
         if not _DOCUMENTS:
             _DOCUMENTS.append(Documents())  # read once: the descriptions of all kinds never change
@@ -128,6 +129,7 @@ class Cluster:
             settings=WorldSettings(
                 clusterd=ClusterdSettings(lag_s=lag_s),
                 rescheduler=ReschedulerSettings() if volcano_reschedules else None,
+                rest_s=rest_s,
             ),
         )
         self.judge = Judge(self.server)
@@ -371,6 +373,7 @@ async def cluster(
     serve: bool = False,
     service: Iterable[Object] | None = None,
     volcano_reschedules: bool = False,
+    rest_s: float = 0.0,
 ) -> AsyncIterator[Cluster]:
     """A cluster with one service that serves, and (unless `start` is False) the controller on it.
 
@@ -384,6 +387,7 @@ async def cluster(
         speed=speed,
         serve=serve,
         volcano_reschedules=volcano_reschedules,
+        rest_s=rest_s,
     )
     tasks = [asyncio.create_task(made.server.run()), asyncio.create_task(made.world.run())]
     try:

@@ -34,6 +34,7 @@ class Actor(ABC):
     name: ClassVar[str]
     kinds: ClassVar[tuple[str, ...]]
     period_s: float = 30.0
+    rest_s: float = 0.0
 
     def __init__(self, *, api: ApiClient, cache: Cache, clock: Clock, entropy: Entropy) -> None:
         self.api = api
@@ -55,6 +56,8 @@ class Actor(ABC):
             wait_s = await self.reconcile()
             if self._failed:
                 wait_s = min(wait_s, RETRY_S)
+            if self.rest_s:
+                await self.clock.sleep(self.rest_s)
             # The floor keeps a rest of a microsecond from spinning, on virtual time for ever.
             await self.wakeup.wait(self.clock, max(LEAST_WAIT_S, min(wait_s, self.period_s)))
 
