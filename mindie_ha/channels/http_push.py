@@ -60,7 +60,7 @@ class HttpPush:
         except TimeoutError as error:
             return Outcome("failed", str(error) or f"no answer within {self._timeout.total:g} s")
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
-            return Outcome("refused", f"not an http URL: {error}; correct the push target")
+            return Outcome("refused", f"not an http URL ({type(error).__name__}); correct the push target")
         except (aiohttp.ClientError, OSError) as error:
             return Outcome("failed", f"{type(error).__name__}: {error}")
         except ValueError as error:

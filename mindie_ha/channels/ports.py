@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal, Protocol
+from urllib.parse import urlsplit, urlunsplit
 
 ChannelName = Literal["grpc", "http", "configmap"]
 SubscriberKind = Literal["ranktable", "fault"]
@@ -135,7 +136,13 @@ class HttpTarget:
     url: str
 
     def __str__(self) -> str:
-        return self.url
+        """For people and logs: without what may be a password or a token."""
+        try:
+            parts = urlsplit(self.url)
+            place = parts.netloc.rpartition("@")[2]
+        except ValueError:
+            return "no URL"
+        return urlunsplit((parts.scheme, place, parts.path, "…" if parts.query else "", ""))
 
 
 @dataclass(frozen=True, slots=True, order=True)

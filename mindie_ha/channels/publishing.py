@@ -101,15 +101,15 @@ class Publisher:
     def pending(self, service: ServiceRef) -> tuple[Owed, ...]:
         """What is still owed, in the order of the channels."""
         deliveries = self._deliveries.get(service, {}).values()
-        owed = {str(one.destination): one for one in self._mailboxes.owed(service)}
-        owed |= {str(one.target): found for one in deliveries if (found := one.owed) is not None}
+        owed: dict[Destination, Owed] = {one.destination: one for one in self._mailboxes.owed(service)}
+        owed |= {one.target: found for one in deliveries if (found := one.owed) is not None}
         table = self._held_back.get(service)
         if table is not None:
             later: list[Destination] = [*self._mailboxes.subscribers(service)]
             later += [one.target for one in deliveries if one.channel == "http"]
             for one in later:
                 waiting = Owed(destination=one, generation=table.generation, digest=table.digest)
-                owed.setdefault(str(one), waiting)
+                owed.setdefault(one, waiting)
         return tuple(sorted(owed.values(), key=_channel_order))
 
     def subscribers(self, service: ServiceRef) -> tuple[GrpcPeer, ...]:

@@ -12,6 +12,7 @@ thread; ours shares its connector, asks once, and saves a good part of each requ
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -206,7 +207,9 @@ async def _chunks(response: aiohttp.ClientResponse, method: str, path: str) -> A
 
 def _unreachable(method: str, path: str, error: BaseException) -> Unreachable:
     said = (error.strerror or error.os_error) if isinstance(error, aiohttp.ClientConnectorError) else error
-    return Unreachable(f"{method} {path}: no answer ({type(error).__name__}: {said})")
+    # A proxy's URL may hold a password, and errors of a proxy quote it.
+    text = re.sub(r"//[^/@\s]*@", "//", str(said))
+    return Unreachable(f"{method} {path}: no answer ({type(error).__name__}: {text})")
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

@@ -153,16 +153,19 @@ async def attributes(request: web.Request) -> Attributes:
     """What a request wants, as roles name it."""
     info = request.match_info
     resource = info.route.resource
-    pattern = (resource.canonical if resource is not None else request.path).strip("/").split("/")
-    words = [part for part in pattern if not part.startswith("{")]
-    kind, *rest = words[1:] or ["api"]
+    kind, part = resource_of(resource.canonical if resource is not None else request.path)
     namespace, name = info.get("namespace", ""), info.get("name") or info.get("node", "")
     if kind == "pauses":
         namespace, name = _held(await _scope(request)), ""
     verb = VERBS.get(request.method, "update")
-    return Attributes(
-        verb=verb, resource=kind, subresource=rest[-1] if rest else "", namespace=namespace, name=name
-    )
+    return Attributes(verb=verb, resource=kind, subresource=part, namespace=namespace, name=name)
+
+
+def resource_of(pattern: str) -> tuple[str, str]:
+    """Resource and subresource of a route by its path, without what stands for names."""
+    words = [part for part in pattern.strip("/").split("/") if not part.startswith("{")]
+    kind, *rest = words[1:] or ["api"]
+    return kind, rest[-1] if rest else ""
 
 
 def person_of(request: web.Request, said: str, *, otherwise: str) -> str:

@@ -180,3 +180,17 @@ async def test_a_target_that_takes_too_long_is_told_by_its_own_limit(receive: Re
     await push.close()
     assert outcome.kind == "failed"
     assert "0.1 s" in outcome.reason or "imeout" in outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://ms.mindie:9000/table", "http://ms.mindie:9000/table"),
+        ("https://user:secret@ms:9000/t", "https://ms:9000/t"),
+        ("https://ms/t?token=secret", "https://ms/t?…"),
+        ("https://ms/t#secret", "https://ms/t"),
+        ("http://[secret", "no URL"),
+    ],
+)
+def test_what_may_be_secret_in_a_target_is_not_shown(url: str, shown: str) -> None:
+    assert str(HttpTarget(url)) == shown
