@@ -17,7 +17,7 @@ from typing import Any
 
 from mindie_ha.app import App, Edges
 from mindie_ha.demo import manifests
-from mindie_ha.demo.links import ExchangeTransport
+from mindie_ha.demo.links import AnsweringPods, ExchangeTransport
 from mindie_ha.engine.records import DecisionRecord
 from mindie_ha.kit.clock import LoopClock
 from mindie_ha.kit.entropy import Entropy
@@ -30,11 +30,14 @@ from mindie_ha.sim.client import ApiClient
 from mindie_ha.sim.disturbances import Rule
 from mindie_ha.sim.documents import Documents
 from mindie_ha.sim.kinds import Route
+from mindie_ha.sim.ms.settings import MsSettings
 from mindie_ha.sim.requests import ApiRequest, ApiResponse
 from mindie_ha.sim.resources import by_kind
 from mindie_ha.sim.server import ApiServer
 from mindie_ha.sim.world import World, WorldSettings
 from tools.soak.judges import TAINT, Judge
+
+from .ms_pods import programs_of
 
 Object = dict[str, Any]
 NAMESPACE = "mindie"
@@ -113,6 +116,7 @@ class Cluster:
         serve: bool,
         volcano_reschedules: bool = False,
         rest_s: float = 0.0,
+        ms: MsSettings | None = None,
     ) -> None:
         if not _DOCUMENTS:
             _DOCUMENTS.append(Documents())  # read once: the descriptions of all kinds never change
@@ -121,7 +125,11 @@ class Cluster:
         self.entropy = Entropy(seed)
         self.server = ApiServer(clock=self.clock, entropy=self.entropy.child("api"), documents=_DOCUMENTS[0])
         self.api = ApiClient(self.server)
+        self.programs = programs_of(self, ms) if ms is not None else None
+        self.endpoints = AnsweringPods()
+        self.endpoints.programs = self.programs
         self.world = World(
+            programs=self.programs,
             api=self.api,
             clock=self.clock,
             entropy=self.entropy.child("world"),
@@ -161,6 +169,7 @@ class Cluster:
                 entropy=self.entropy.child(f"app-{len(self.runs)}"),
                 log=make_log(log, as_json=True),
                 serve=self.serve,
+                endpoints=self.endpoints if self.programs is not None else None,
             ),
         )
         run = Run(app, door, asyncio.create_task(app.run()), log)
@@ -178,6 +187,7 @@ class Cluster:
         run.task.cancel()
         with suppress(asyncio.CancelledError):
             await run.task
+        run.app.outlets.mailboxes.close()  # its connections end with the process
 
     def crashes(self) -> float:
         """How many tasks of the controllers ended by a bug."""
@@ -330,7 +340,7 @@ class Cluster:
     async def serving(self, jobs: Iterable[str] = SMALL) -> None:
         """Wait until every pod is Ready and the table holds exactly these instances."""
         names = {f"mindie-server-{job}" for job in jobs}
-        await self.until(lambda: all(map(_ready, self.pods().values())), "every pod Ready")
+        await self.until(lambda: all(map(self._is_up, self.pods().values())), "every pod Ready")
         await self.until(lambda: self.published() == names, f"table with {sorted(names)}")
 
     async def recovered(self, job: str, *, closed: int = 1, deadline_s: float = 200.0) -> Object:
@@ -351,6 +361,16 @@ class Cluster:
         await self.clock.sleep(for_s)
         late = self.judge.writes[count:]
         assert not late, [(write.method, write.path, write.body) for write in late]
+
+    def _is_up(self, pod: Object) -> bool:
+        """Ready, or a Coordinator that may stand by beside the one that leads."""
+        leads = self.programs is not None and f"{NAMESPACE}/{_owner(pod)}" in self.programs.leaders()
+        return _ready(pod) or (leads and "coordinator" in _owner(pod))
+
+    def active(self, job: str) -> list[str]:
+        """The pods of an MS job that the status calls active."""
+        found = [each for report in self.app.reports() for each in report.workloads if each.name == job]
+        return [pod.name for each in found for pod in each.pods if pod.ms_state == "active"]
 
     def story(self) -> str:
         """What was decided, for people who read a failure."""
@@ -374,8 +394,11 @@ async def cluster(
     service: Iterable[Object] | None = None,
     volcano_reschedules: bool = False,
     rest_s: float = 0.0,
+    ms: MsSettings | None = None,
 ) -> AsyncIterator[Cluster]:
     """A cluster with one service that serves, and (unless `start` is False) the controller on it.
+
+    `ms`: Controllers and Coordinators run their programs, which elect, subscribe and answer in memory.
 
     `serve`: with its sockets; then on a real loop, with a clock that is `speed` times as fast.
     """
@@ -388,6 +411,7 @@ async def cluster(
         serve=serve,
         volcano_reschedules=volcano_reschedules,
         rest_s=rest_s,
+        ms=ms,
     )
     tasks = [asyncio.create_task(made.server.run()), asyncio.create_task(made.world.run())]
     try:

@@ -27,6 +27,7 @@ from mindie_ha.sim.storage import Change, Kind
 
 Object = dict[str, Any]
 TAINT = "mindie-ha.io/isolated"
+MS_STATE = "mindie-ha.io/ms-state"
 MANAGED = ("force", "grace", "external-force", "external-grace")
 BEFORE_DELETION = ("isolate", "backoff", "stop")
 
@@ -75,6 +76,8 @@ class Judge:
                 self._tainting(name, _body(request))
             case "PATCH", ["ascendjobs" | "jobs", name]:
                 self._labelling(name, _body(request))
+            case "PATCH", ["pods", name]:
+                self._labelling_pod(place[0], name, _body(request))
             case "PATCH", ["podgroups", name]:
                 self._adopting(place[0], name, _body(request))
             case (("PUT" | "PATCH"), ["configmaps", name]):
@@ -158,6 +161,24 @@ class Judge:
             self._wrong(f"job {name}: more than labels are patched: {body}")
         elif not set(body["metadata"]["labels"]) <= known:
             self._wrong(f"job {name}: {body}")
+
+    def _labelling_pod(self, namespace: str, name: str, patch: Object) -> None:
+        """Nothing but our label, and `active` on no second pod of a job."""
+        meta = patch.pop("metadata")
+        labels = meta.pop("labels")
+        meta.pop("resourceVersion")
+        if patch or meta or set(labels) != {MS_STATE}:
+            self._wrong(f"more than the label of pod {name} is patched")
+        if labels.get(MS_STATE) != "active":
+            return
+        job = name.rsplit("-", 2)[0]
+        resource = by_kind("Pod")
+        collection = self.server.core.store.collection((resource.group, resource.plural))
+        for _, stored in collection.iterate(namespace):
+            other = stored.obj["metadata"]
+            same = other["name"] != name and other["name"].rsplit("-", 2)[0] == job
+            if same and (other.get("labels") or {}).get(MS_STATE) == "active":
+                self._wrong(f"{name} is to be the active one beside {other['name']}")
 
     def _adopting(self, namespace: str, name: str, body: Object) -> None:
         group = self._get("PodGroup", namespace, name) or {"metadata": {}}
