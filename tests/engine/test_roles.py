@@ -9,7 +9,7 @@ import pytest
 from mindie_ha.model.settings import RoleSettings, Settings
 from mindie_ha.sim.ms.settings import MsSettings
 
-from .clusters import CHIP, NOT_READY, Cluster, cluster, quick
+from .clusters import CHIP, NOT_READY, Cluster, Ours, cluster, quick
 from .pairs import CONTROLLER, COORDINATOR, service
 
 pytestmark = pytest.mark.looptime
@@ -108,6 +108,23 @@ async def test_labels_follow_a_takeover_and_a_second_look_writes_nothing() -> No
         [active] = c.active(COORDINATOR)
         assert labels(c, COORDINATOR)[active.removeprefix(f"{COORDINATOR}-")] == "active"
         await c.quiet()
+
+
+async def test_a_strip_that_the_api_refuses_withholds_the_label_until_it_is_done() -> None:
+    settings = with_roles(label_pods=True)
+    async with cluster(service=service(), nodes=10, settings=settings, ms=MS) as c:
+        lost = f"{COORDINATOR}-master-0"
+        await c.until(lambda: labels(c, COORDINATOR)["master-0"] == "active", "it is labelled")
+        refusals = [Ours("PATCH", "pods", code=code, times=4) for code in (409, 503)]
+        refusals.append(Ours("PATCH", "pods", reset=True, applied=True))
+        for rule in refusals:
+            c.server.disturbances.add(rule)
+        await c.world.set_faults(c.node_of(lost), [NOT_READY])
+        await c.recovered(COORDINATOR)
+        await c.until(
+            lambda: sorted(labels(c, COORDINATOR).values()) == ["active", "standby"], "labelled anew"
+        )
+        assert all(rule.hits for rule in refusals)
 
 
 async def test_after_our_own_restart_everybody_is_known_again_and_nobody_restarted() -> None:
