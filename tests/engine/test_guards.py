@@ -116,6 +116,25 @@ async def test_half_a_deletion_is_completed_after_the_guard_time() -> None:
         assert closed["rungs"] == ["job"]
 
 
+@pytest.mark.parametrize("when", ["before", "amid"])
+async def test_what_volcano_does_while_we_are_away_is_watched_to_its_end(when: str) -> None:
+    async with cluster(settings=volcano(), volcano_reschedules=True) as c:
+        before, node = c.uids(), c.node_of(f"{P0}-master-0")
+        if when == "before":
+            await c.kill()
+        await c.world.set_faults(node, [CHIP])
+        if when == "amid":
+            await c.until(lambda: (c.ledger(P0) or {}).get("recovery"), "opened", every_s=0.01)
+            await c.kill()
+        await c.until(lambda: not set(c.uids(P0).values()) & set(before.values()), "Volcano acted")
+        await c.clock.sleep(5)
+        await c.start(volcano())
+        closed = await c.recovered(P0)
+        assert closed["outcome"] == "recovered"
+        assert deletions(c) == []
+        assert replaced(c, before) == set(c.pods(P0))
+
+
 async def test_an_adopted_instance_is_ours_even_where_volcano_could_act() -> None:
     async with cluster(settings=quick(), volcano_reschedules=True) as c:
         before = c.uids()

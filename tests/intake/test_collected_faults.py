@@ -57,6 +57,7 @@ def gather(
     node: Node | None = None,
     cards: tuple[Fault, ...] = (),
     ledger: WorkloadLedger | None = None,
+    settings: Settings | None = None,
 ) -> Collected:
     return collect(
         workload=workload or job(),
@@ -64,7 +65,7 @@ def gather(
         nodes={"n0": NodeView(node or Node("n0"))},
         device_faults={"n0": cards},
         ledger=ledger or WorkloadLedger(workload="AscendJob/ns/job", workload_uid="job-uid"),
-        settings=Settings(),
+        settings=settings or Settings(),
         now_s=NOW_S,
     )
 
@@ -211,4 +212,28 @@ def test_a_member_is_missed_beside_others(
     pods: tuple[Pod, ...], workload: Workload, ledger: WorkloadLedger, missing: list[str]
 ) -> None:
     found = gather(*pods, workload=workload, ledger=ledger).faults
+    assert [fault.pod for fault in found if fault.cause is Cause.MEMBER_REPLACED] == missing
+
+
+@pytest.mark.parametrize(
+    ("pods", "workload", "missing"),
+    [
+        pytest.param((), job(), ["job-0", "job-1"], id="all-gone"),
+        pytest.param((pod(0, terminating_since_s=1.0), pod(1)), job(), ["job-0"], id="going"),
+        pytest.param((pod(0),), job(Role.COORDINATOR), ["job-1"], id="ms"),
+        pytest.param((pod(0), pod(1)), job(), [], id="complete"),
+        pytest.param((pod(0, phase=PodPhase.FAILED), pod(1)), job(), [], id="a-failure-is-no-deletion"),
+        pytest.param((), job(Role.TRAINING), [], id="training-cleaned-up"),
+        pytest.param(
+            (pod(0, phase=PodPhase.SUCCEEDED),), job(Role.TRAINING), [], id="training-being-cleaned-up"
+        ),
+        pytest.param((pod(0, uid=PodUID("new")),), job(Role.TRAINING), ["job-0", "job-1"], id="restarted"),
+        pytest.param((), replace(job(), deleting=True), [], id="owner-deleted"),
+    ],
+)
+def test_where_volcano_deletes_each_member_that_goes_is_missed(
+    pods: tuple[Pod, ...], workload: Workload, missing: list[str]
+) -> None:
+    settings = Settings.model_validate({"ownership": {"owner": "volcano"}})
+    found = gather(*pods, workload=workload, ledger=remembered(), settings=settings).faults
     assert [fault.pod for fault in found if fault.cause is Cause.MEMBER_REPLACED] == missing
