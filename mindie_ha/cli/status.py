@@ -47,7 +47,16 @@ async def gather(server: str, kubeconfig: Path | None) -> dict[str, Any]:
     for service in found["services"]:
         if service["table"] is not None:  # only a running controller knows who has it
             service["table"] |= {"subscribers": None, "handed_to_all": None}
+        _without_streams(service)
     return found
+
+
+def _without_streams(service: dict[str, Any]) -> None:
+    """Which Controller is active follows from who subscribes, and nobody subscribes to a command."""
+    for workload in service["workloads"]:
+        for pod in workload["pods"] if workload["role"] == "controller" else ():
+            why = "only a running controller (--server) knows who subscribes"
+            pod |= {"ms_state": "unknown", "ms_reason": why, "ms_since_s": None}
 
 
 def show(found: dict[str, Any]) -> None:
