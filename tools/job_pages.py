@@ -61,8 +61,8 @@ somebody may think. **note**: worth knowing, or not to be seen here; it changes 
 
 Looked at are: AscendJobs, vcjobs, Deployments and StatefulSets whose pods are rescheduled, the ConfigMaps
 `rings-config-*` and `reset-config-*`, the DaemonSet of the device plugin, and the fault reports of
-[faults.md](faults.md). A start script inside an image is not seen: of what has to stand in it, lint speaks only
-where command, args or env show it.
+[faults.md](faults.md). A start script inside an image is not seen: of what has to stand in it, lint speaks
+only where command, args or env show it.
 """
 
 

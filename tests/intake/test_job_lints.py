@@ -19,8 +19,30 @@ from mindie_ha.intake.lints.subjects import Subject, read
 from mindie_ha.model.errors import InputError
 from mindie_ha.policy.parameters.catalogue import BY_NAME
 from tests.intake.fuzzing import FUZZED
-from tests.intake.job_patches import Variant, clean, patched, unshared
-from tests.intake.job_variants import BASES, PROCESS, SERVER, VARIANTS
+from tests.intake.job_patches import (
+    Patch,
+    Variant,
+    clean,
+    label,
+    note,
+    options,
+    patched,
+    plugin,
+    put,
+    unshared,
+    variable,
+)
+from tests.intake.job_variants import (
+    BASES,
+    COORDINATOR,
+    ELASTIC,
+    PLUGIN,
+    POD,
+    PROCESS,
+    SERVER,
+    VARIANTS,
+    VCJOB,
+)
 
 ACROSS = {"graceful-with-process", "rings-config-missing"}  # look at several objects; have their own tests
 
@@ -130,6 +152,49 @@ items:
     first, second = check_all(read(text, file="f"))
     assert {remark.line for remark in first.remarks if remark.where == "spec.replicaSpecs"} == {3}
     assert {remark.line for remark in second.remarks if remark.code == "bad-name"} == {7}
+
+
+def test_a_small_file_that_unfolds_without_end_is_bounded() -> None:
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    spec = "spec: {replicaSpecs: {"
+    spec += ", ".join(f"T{number}: *task" for number in range(400)) + "}}"
+    env = "env: &env [" + ", ".join("{name: A, value: b}" for _ in range(400)) + "]"
+    containers = "containers: &containers [" + ", ".join("{name: c, env: *env}" for _ in range(400)) + "]"
+    task = "task: &task {template: {spec: {containers: *containers}}}"
+    job = "\n".join(("kind: AscendJob", "metadata: {name: a}", *levels, env, containers, task, spec))
+    (sheet,) = check_all(read(job, file="f"))
+    assert any("looked at" in remark.what for remark in sheet.remarks)
+    lists = ["a: &l0 {kind: List, items: [" + ", ".join("{kind: Secret}" for _ in range(50)) + "]}"]
+    lists += [f"b{n}: &l{n} {{kind: List, items: [{', '.join([f'*l{n - 1}'] * 50)}]}}" for n in range(1, 7)]
+    with pytest.raises(InputError, match="more than"):
+        read("\n".join((*lists, "kind: List", "items: [*l6]")), file="f")
+
+
+@pytest.mark.parametrize(
+    ("base", "kind", "patch"),
+    [
+        (ELASTIC, "AscendJob", note("wait-reschedule-timeout", "30")),
+        (ELASTIC, "AscendJob", note("wait-reschedule-timeout", "270")),
+        (ELASTIC, "AscendJob", variable("MINDIO_WAIT_MINDX_TIME", "3600")),
+        (PLUGIN, "DaemonSet", plugin("-listWatchPeriod=5", "-listWatchPeriod=3")),
+        (PLUGIN, "DaemonSet", plugin("-listWatchPeriod=5", "-listWatchPeriod=1800")),
+        (PLUGIN, "DaemonSet", plugin("-hotReset=2", "-hotReset=-1")),
+        (PROCESS, "AscendJob", put("spec runPolicy backoffLimit", 3)),
+        (PROCESS, "AscendJob", note("sp-block", "16")),
+        (PROCESS, "AscendJob", note("huawei.com/affinity-config", "level1=2,level2=4")),
+        (
+            PROCESS,
+            "AscendJob",
+            options("--enable-high-availability --enable-hbmfault-repair --enable-worker-reboot"),
+        ),
+        (POD, "AscendJob", options("--max_restarts $MAX --monitor_interval 1")),
+        (VCJOB, "Job", label("fault-retry-times", "0")),
+        (COORDINATOR, "AscendJob", label("fault-scheduling", "external-force")),
+    ],
+)
+def test_what_is_just_right_has_no_error(base: str, kind: str, patch: Patch) -> None:
+    sheet = check(patched(base, patch, kind=kind))
+    assert [one for one in sheet.remarks if one.weight is Weight.ERROR] == []
 
 
 def test_a_shared_template_is_judged_where_it_stands() -> None:

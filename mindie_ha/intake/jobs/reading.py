@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 
 from mindie_ha.intake.jobs.descriptions import (
     Blame,
@@ -24,7 +25,8 @@ from mindie_ha.intake.jobs.scripts import Script, read_script
 
 VC_API = re.compile(r"batch\.volcano\.sh/")
 ASCEND_API = re.compile(r"mindxdl\.gitee\.com/")
-MAX_ITEMS = 500
+MAX_ITEMS = 500  # of one list or mapping
+MAX_WHOLE = 100_000  # of all of them: with YAML aliases a small file may hold no end of them
 CARDS = re.compile(r"huawei\.com/(?:Ascend[\w-]+|npu)\Z")
 _RESTART_POLICY = {JobKind.ASCEND_JOB: "Never", JobKind.VC_JOB: "OnFailure", JobKind.POD_SET: "Always"}
 _WHOLE = re.compile(r"[0-9]{1,9}\Z")
@@ -67,6 +69,7 @@ class _Reader:
         self.body = body
         self.kind = kind
         self.mistakes: list[Mistake] = []
+        self.left = MAX_WHOLE
 
     def job(self, places: Places, around: Surroundings) -> JobDescription:
         """All of it."""
@@ -239,7 +242,8 @@ class _Reader:
     def mapping(self, value: object, path: Path) -> Mapping[str, object]:
         """`value` where it is a mapping; null counts as absent."""
         if isinstance(value, dict):
-            return {key: item for key, item in list(value.items())[:MAX_ITEMS] if isinstance(key, str)}
+            room = self.room(len(value), path)
+            return {key: item for key, item in islice(value.items(), room) if isinstance(key, str)}
         if value is not None:
             self.blame(Blame.WRONG_TYPE, path, f"is {_yaml(value)}, no mapping")
         return {}
@@ -247,7 +251,7 @@ class _Reader:
     def items(self, value: object, path: Path) -> list[tuple[int, object]]:
         """`value` where it is a list."""
         if isinstance(value, list):
-            return list(enumerate(value[:MAX_ITEMS]))
+            return list(enumerate(value[: self.room(len(value), path)]))
         if value is not None:
             self.blame(Blame.WRONG_TYPE, path, f"is {_yaml(value)}, no list")
         return []
@@ -281,6 +285,14 @@ class _Reader:
         if value is not None:
             self.blame(Blame.WRONG_TYPE, (*path, key), f"is {_yaml(value)}, no whole number")
         return None
+
+    def room(self, wanted: int, path: Path) -> int:
+        """How many of so many items are read."""
+        given = min(wanted, MAX_ITEMS, self.left)
+        self.left -= given
+        if given < wanted:
+            self.blame(Blame.WRONG_TYPE, path, f"has {wanted} items; only {given} of them are looked at")
+        return given
 
     def blame(self, blame: Blame, path: Path, what: str) -> None:
         """Write a mistake down."""

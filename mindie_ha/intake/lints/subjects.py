@@ -70,9 +70,10 @@ def read(text: str, *, file: str) -> list[Subject]:
     for number, (document, places) in enumerate(documents, 1):
         if document is not None:
             at = _At(file, number, f"document {number}", places)
-            found.extend(_objects(document, at=at, depth=0))
-        if len(found) > MAX_OBJECTS:
-            raise InputError(f"more than {MAX_OBJECTS} objects", where=file)
+            for subject in _objects(document, at=at, depth=0):
+                found.append(subject)  # one by one: with aliases a small file may hold no end of them
+                if len(found) > MAX_OBJECTS:
+                    raise InputError(f"more than {MAX_OBJECTS} objects", where=file)
     if not found:
         raise InputError("holds no object", where=file)
     return found

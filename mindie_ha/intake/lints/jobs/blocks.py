@@ -32,13 +32,13 @@ _LEVEL = re.compile(r"\s*level([0-9]{1,2})\s*=\s*([0-9]{1,7})\s*\Z")
 
 
 def sp_block_value(job: JobDescription) -> Hits:
-    """Its number."""
+    """An `sp-block` that is no number of cards."""
     if SP_BLOCK in job.annotations and _block(job) is None:
         yield Hit(job.annotation(SP_BLOCK), f"is {quoted(job.annotations[SP_BLOCK])}")
 
 
 def sp_block_arithmetic(job: JobDescription) -> Hits:
-    """It against the cards of pods and job."""
+    """An `sp-block` that does not fit the cards of pods and job."""
     block = _block(job)
     if block is None or not job.cards or job.role is Role.SERVER:
         return
@@ -54,7 +54,7 @@ def sp_block_arithmetic(job: JobDescription) -> Hits:
 
 
 def sp_block_instance(job: JobDescription) -> Hits:
-    """Of a MindIE instance it is all of it."""
+    """An `sp-block` of a MindIE instance that is not all its cards."""
     block = _block(job)
     if block is not None and job.role is Role.SERVER and job.cards and block != job.cards:
         yield Hit(
@@ -65,7 +65,7 @@ def sp_block_instance(job: JobDescription) -> Hits:
 
 
 def schedule_policy_value(job: JobDescription) -> Hits:
-    """Words for schedule_policy."""
+    """A `schedule_policy` that is none of its words."""
     value = job.annotations.get(POLICY)
     if value is not None and value not in parameter(POLICY).values:
         yield Hit(job.annotation(POLICY), f"is {quoted(value)}")
@@ -81,14 +81,14 @@ def schedule_policy_no_list(job: JobDescription) -> Hits:
 
 
 def ra_block(job: JobDescription) -> Hits:
-    """Words for ra-block."""
+    """An `ra-block` that is none of its words."""
     value, known = job.annotations.get("ra-block"), parameter("ra-block").values
     if value is not None and value not in known:
         yield Hit(job.annotation("ra-block"), f"is {quoted(value)}, none of {listed(known)}")
 
 
 def affinity_config(job: JobDescription) -> Hits:
-    """Its form."""
+    """An `affinity-config` that cannot be read, or whose levels do not fit each other."""
     value = job.annotations.get(AFFINITY)
     if value is None:
         return
@@ -105,18 +105,18 @@ def affinity_config(job: JobDescription) -> Hits:
 
 
 def multilevel_alone(job: JobDescription) -> Hits:
-    """A multilevel job needs its levels."""
+    """A multilevel job without `affinity-config`."""
     if job.annotations.get(POLICY) == "multilevel" and AFFINITY not in job.annotations:
         yield Hit(job.annotation(AFFINITY), "is missing, but schedule_policy is multilevel")
 
 
 def super_pod_affinity(job: JobDescription) -> Hits:
-    """Words for super-pod-affinity."""
+    """A `super-pod-affinity` that is none of its words."""
     return unknown_word(job, "super-pod-affinity")
 
 
 def tor_affinity(job: JobDescription) -> Hits:
-    """Words for tor-affinity."""
+    """A `tor-affinity` that is none of its words."""
     return unknown_word(job, "tor-affinity")
 
 

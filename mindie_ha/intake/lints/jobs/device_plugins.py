@@ -77,31 +77,31 @@ def look(subject: Subject) -> Sheet:
 
 
 def hot_reset_value(plugin: DevicePlugin) -> Hits:
-    """Words for hotReset."""
+    """A `-hotReset` that is none of its numbers."""
     return _word(plugin, "hotReset")
 
 
 def hot_reset_deprecated(plugin: DevicePlugin) -> Hits:
-    """Graceful tolerance."""
+    """`-hotReset=1`."""
     if plugin.hot_reset == 1:
         yield Hit(plugin.path, "has -hotReset=1 (graceful fault tolerance)")
 
 
 def volcano_type(plugin: DevicePlugin) -> Hits:
-    """Rescheduling needs Volcano."""
+    """No `-volcanoType=true`."""
     if plugin.arguments.get("volcanoType", "false") != "true":
         yield Hit(plugin.path, "does not have -volcanoType=true")
 
 
 def auto_stowing(plugin: DevicePlugin) -> Hits:
-    """Healed cards."""
+    """`-autoStowing` switched off."""
     value = plugin.arguments.get("autoStowing", "true")
     if value != "true":
         yield Hit(plugin.path, f"has -autoStowing={value[:20]}")
 
 
 def list_watch_period(plugin: DevicePlugin) -> Hits:
-    """Its range."""
+    """A `-listWatchPeriod` outside 3 to 1800."""
     row = parameter("listWatchPeriod")
     value = plugin.arguments.get(row.name)
     if value is not None and not (_WHOLE.match(value) and row.allows(int(value))):

@@ -34,14 +34,14 @@ _WHOLE = re.compile(r"[0-9]{1,9}\Z")
 
 
 def taskd_port(job: JobDescription) -> Hits:
-    """Port 9601 in every pod."""
+    """A pod without port 9601, where TaskD works in it."""
     for main in _taskd(job):
         if all(port.number != TASKD_PORT for port in main.ports):
             yield Hit((*main.path, "ports"), f"has no containerPort {TASKD_PORT}")
 
 
 def taskd_port_name(job: JobDescription) -> Hits:
-    """Its name."""
+    """Port 9601 with another name."""
     for main in _taskd(job):
         for number, port in enumerate(main.ports):
             if port.number == TASKD_PORT and port.name != TASKD_PORT_NAME:
@@ -51,7 +51,7 @@ def taskd_port_name(job: JobDescription) -> Hits:
 
 
 def taskd_process_enable(job: JobDescription) -> Hits:
-    """Its value, where it is to be seen."""
+    """A `TASKD_PROCESS_ENABLE` against the modes of the job."""
     wanted = "on" if job.strategies or job.hot_switch else "off"
     for main in _taskd(job):
         value = main.visible("TASKD_PROCESS_ENABLE")
@@ -64,7 +64,7 @@ def taskd_process_enable(job: JobDescription) -> Hits:
 
 
 def taskd_process_enable_unseen(job: JobDescription) -> Hits:
-    """The pod level alone, without it."""
+    """The pod level alone, and no `TASKD_PROCESS_ENABLE` to be seen."""
     if job.pod_level and not job.strategies and not job.hot_switch:
         for main in _taskd(job):
             if main.visible("TASKD_PROCESS_ENABLE") is None:
@@ -72,14 +72,14 @@ def taskd_process_enable_unseen(job: JobDescription) -> Hits:
 
 
 def taskd_manager(job: JobDescription) -> Hits:
-    """TaskD Manager, where the command starts the training itself."""
+    """A command that starts the training, but not TaskD Manager."""
     for main in _taskd(job):
         if main.script.starts(*LAUNCHERS) and "manager.py" not in main.script.text:
             yield Hit(main.script_path, "starts the training without starting manager.py")
 
 
 def ld_preload(job: JobDescription) -> Hits:
-    """libtaskd.so, where the command sets LD_PRELOAD."""
+    """An `LD_PRELOAD` without libtaskd.so."""
     for main in _taskd(job):
         value = main.visible("LD_PRELOAD")
         if value is not None and "libtaskd.so" not in value and "TASKD_SO_PATH" not in value:
@@ -87,7 +87,7 @@ def ld_preload(job: JobDescription) -> Hits:
 
 
 def mindio_wait_time(job: JobDescription) -> Hits:
-    """How long MindIO waits, for elastic training without recover."""
+    """Elastic training without recover, where MindIO waits for less than 60 s."""
     if not _trains(job) or Mode.ELASTIC not in job.strategies or Mode.RECOVER in job.strategies:
         return
     for _, main in _with_cards(job):
@@ -120,7 +120,7 @@ def high_availability_pair(job: JobDescription) -> Hits:
 
 
 def strategy_switch(job: JobDescription) -> Hits:
-    """Switches of the training program against strategies of the job, where it uses switches at all."""
+    """Switches of the training program that do not fit the strategies of the job."""
     asked = {
         SWITCHES[Mode.RECOVER if mode is Mode.IN_PLACE else mode]
         for mode in job.strategies
@@ -142,7 +142,7 @@ _SWITCHED = frozenset({*SWITCHES, Mode.IN_PLACE})
 
 
 def hccl_op_retry_enable(job: JobDescription) -> Hits:
-    """Its form."""
+    """An `HCCL_OP_RETRY_ENABLE` that cannot be read."""
     for _, main in job.mains():
         value = main.visible("HCCL_OP_RETRY_ENABLE")
         if value is not None and read_enable(value) is None:
@@ -150,7 +150,7 @@ def hccl_op_retry_enable(job: JobDescription) -> Hits:
 
 
 def hccl_op_retry_params(job: JobDescription) -> Hits:
-    """Its form."""
+    """An `HCCL_OP_RETRY_PARAMS` that cannot be read."""
     for _, main in job.mains():
         value = main.visible("HCCL_OP_RETRY_PARAMS")
         if value is not None and read_op_retry(value) is None:
@@ -158,7 +158,7 @@ def hccl_op_retry_params(job: JobDescription) -> Hits:
 
 
 def hccl_op_retry_unused(job: JobDescription) -> Hits:
-    """Parameters of a retry that is not on."""
+    """Parameters of an operator retry that is not on."""
     for _, main in job.mains():
         enabled = read_enable(main.visible("HCCL_OP_RETRY_ENABLE") or "L0:0")
         params = main.visible("HCCL_OP_RETRY_PARAMS")
@@ -170,7 +170,7 @@ def hccl_op_retry_unused(job: JobDescription) -> Hits:
 
 
 def watchdog(job: JobDescription) -> Hits:
-    """A watchdog that ends what should be recovered."""
+    """A watchdog beside what needs it off."""
     if job.framework is not Framework.PYTORCH or not job.is_training:
         return
     for _, main in _with_cards(job):
@@ -198,7 +198,7 @@ def ms_enable_tft(job: JobDescription) -> Hits:
 
 
 def mindspore_watchdog(job: JobDescription) -> Hits:
-    """What the model's own configuration has to say."""
+    """Retry with MindSpore: the watchdog of the model is not to be seen."""
     if job.is_training and job.framework is Framework.MINDSPORE and Mode.RETRY in job.strategies:
         for _, main in _with_cards(job):
             yield Hit(
@@ -207,17 +207,17 @@ def mindspore_watchdog(job: JobDescription) -> Hits:
 
 
 def max_restarts(job: JobDescription) -> Hits:
-    """Its number."""
+    """A `--max_restarts` outside 0 to 32767."""
     return _number_option(job, "max_restarts")
 
 
 def monitor_interval(job: JobDescription) -> Hits:
-    """Its number."""
+    """A `--monitor_interval` that is no number of seconds."""
     return _number_option(job, "monitor_interval")
 
 
 def npu_memory_caching(job: JobDescription) -> Hits:
-    """A variable that retry does not bear."""
+    """`PYTORCH_NO_NPU_MEMORY_CACHING` with retry."""
     name = "PYTORCH_NO_NPU_MEMORY_CACHING"
     if Mode.RETRY in job.strategies and job.framework is Framework.PYTORCH:
         for _, main in _with_cards(job):

@@ -40,13 +40,13 @@ def look(subject: Subject) -> Sheet:
 
 
 def no_label(config: ResetConfig) -> Hits:
-    """Label reset."""
+    """Label `reset` absent."""
     if config.labels.get(LABEL) != "true":
         yield Hit(("metadata", "labels", LABEL), 'is not "true"')
 
 
 def bad_json(config: ResetConfig) -> Hits:
-    """reset.json."""
+    """A `reset.json` that is absent or cannot be read."""
     text = config.data.get(KEY)
     if not isinstance(text, str):
         yield Hit(("data", KEY), "is missing" if text is None else "is no string")

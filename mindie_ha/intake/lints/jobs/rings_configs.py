@@ -59,25 +59,25 @@ def label_no_string(config: RingsConfig) -> Hits:
 
 
 def no_deploy_label(config: RingsConfig) -> Hits:
-    """Neither of the two."""
+    """No deploy label."""
     if config.of_service and not config.deploy_labels:
         yield Hit((*LABELS, DEPLOY_LABELS[0]), f"is missing, and {DEPLOY_LABELS[1]} too")
 
 
 def both_deploy_labels(config: RingsConfig) -> Hits:
-    """Both of the two."""
+    """Both deploy labels."""
     if len(config.deploy_labels) > 1:
         yield Hit((*LABELS, DEPLOY_LABELS[1]), f"stands beside {DEPLOY_LABELS[0]}")
 
 
 def not_consumed(config: RingsConfig) -> Hits:
-    """Nobody watches it."""
+    """Label `mx-consumer-cim` absent."""
     if config.of_service and config.labels.get("mx-consumer-cim") != "true":
         yield Hit((*LABELS, "mx-consumer-cim"), 'is not "true"')
 
 
 def unknown_family(config: RingsConfig) -> Hits:
-    """Words for ring-controller.atlas."""
+    """Label `ring-controller.atlas` absent or unknown."""
     known = parameter("ring-controller.atlas").values
     value = config.labels.get("ring-controller.atlas")
     if value is None:
@@ -87,7 +87,7 @@ def unknown_family(config: RingsConfig) -> Hits:
 
 
 def bad_table(config: RingsConfig) -> Hits:
-    """hccl.json."""
+    """An `hccl.json` that is absent or cannot be read."""
     text = config.data.get(KEY)
     if not isinstance(text, str):
         yield Hit(("data", KEY), "is missing" if text is None else "is no string")

@@ -36,7 +36,7 @@ def mindie_job_id(job: JobDescription) -> Hits:
 
 
 def mindie_pod_labels(job: JobDescription) -> Hits:
-    """The same labels on the pods."""
+    """Labels `app` and `jobID` of the pods that are not those of the job."""
     if job.role is Role.TRAINING:
         return
     for task in job.tasks if job.complete else ():
@@ -51,7 +51,7 @@ def mindie_pod_labels(job: JobDescription) -> Hits:
 
 
 def card_family(job: JobDescription) -> Hits:
-    """Label ring-controller.atlas."""
+    """Label `ring-controller.atlas` absent or unknown."""
     known = parameter(ATLAS).values
     value = job.labels.get(ATLAS)
     if value is None and job.cards and (job.role is Role.SERVER or job.is_training):
@@ -68,7 +68,7 @@ def ms_without_pod_level(job: JobDescription) -> Hits:
 
 
 def too_many_ms(job: JobDescription) -> Hits:
-    """One active, one standby."""
+    """More than two Controller or Coordinator pods."""
     if job.role in MS and job.replicas > MAX_MS_PODS:
         yield Hit(job.tasks_path, f"asks for {job.replicas} {job.role} pods")
 
@@ -80,7 +80,7 @@ def pod_level_alone(job: JobDescription) -> Hits:
 
 
 def pod_level_on_server(job: JobDescription) -> Hits:
-    """An instance is rebuilt as a whole."""
+    """The pod level on a MindIE Server."""
     if job.role is Role.SERVER and "pod-rescheduling" in job.labels and job.pod_level:
         yield Hit(job.label("pod-rescheduling"), "is on, on a MindIE Server")
 

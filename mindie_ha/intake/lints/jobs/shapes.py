@@ -49,14 +49,14 @@ def label_syntax(job: JobDescription) -> Hits:
 
 
 def wrong_type(job: JobDescription) -> Hits:
-    """Any other value of a wrong type."""
+    """A value of a wrong type, or far too many of them."""
     for mistake in job.mistakes:
         if mistake.blame is Blame.WRONG_TYPE:
             yield Hit(mistake.path, mistake.what)
 
 
 def no_name(job: JobDescription) -> Hits:
-    """No metadata.name."""
+    """No `metadata.name`."""
     if not job.name:
         yield Hit(("metadata", "name"), "is missing")
 
@@ -80,7 +80,7 @@ def bad_name(job: JobDescription) -> Hits:
 
 
 def no_pods(job: JobDescription) -> Hits:
-    """No replica types or tasks at all."""
+    """No replica types, or no tasks."""
     if not job.tasks:
         yield Hit(job.tasks_path, "is missing or empty")
 
@@ -93,7 +93,7 @@ def empty_replica(job: JobDescription) -> Hits:
 
 
 def framework(job: JobDescription) -> Hits:
-    """Label `framework`."""
+    """Label `framework` absent or unknown."""
     if job.framework is None and not job.mistaken(job.label("framework")):
         value = job.labels.get("framework")
         yield Hit(job.label("framework"), "is missing" if value is None else f"is {quoted(value)}")
@@ -112,7 +112,7 @@ def replica_type(job: JobDescription) -> Hits:
 
 
 def replicas_range(job: JobDescription) -> Hits:
-    """Numbers of pods."""
+    """`replicas` outside 0 to 20000."""
     row = parameter("spec.replicaSpecs.*.replicas")
     for task in job.tasks:
         if not row.allows(task.replicas):
@@ -120,7 +120,7 @@ def replicas_range(job: JobDescription) -> Hits:
 
 
 def leader_replicas(job: JobDescription) -> Hits:
-    """One leader."""
+    """A leader type with more or less than one pod."""
     leader = job.leader
     if (
         leader is not None
@@ -142,7 +142,7 @@ def no_leader(job: JobDescription) -> Hits:
 
 
 def container_ascend(job: JobDescription) -> Hits:
-    """A container of that name."""
+    """A pod without a container named `ascend`."""
     for task in job.tasks:
         if task.main is None and task.written:
             names = listed(quoted(one.name) for one in task.containers) or "none"
@@ -152,14 +152,14 @@ def container_ascend(job: JobDescription) -> Hits:
 
 
 def no_image(job: JobDescription) -> Hits:
-    """Its image."""
+    """Container `ascend` without an image."""
     for _, main in job.mains():
         if not main.image:
             yield Hit((*main.path, "image"), "is missing")
 
 
 def restart_policy_unknown(job: JobDescription) -> Hits:
-    """Words for restartPolicy."""
+    """A `restartPolicy` that is none of its words."""
     known = parameter("restartPolicy").values
     for task in job.tasks:
         if task.restart_policy not in known:
@@ -169,19 +169,19 @@ def restart_policy_unknown(job: JobDescription) -> Hits:
 
 
 def success_policy(job: JobDescription) -> Hits:
-    """Words for successPolicy."""
+    """A `successPolicy` that is none of its words."""
     if job.success_policy not in ("", "AllWorkers"):
         yield Hit(("spec", "successPolicy"), f"is {quoted(job.success_policy)}")
 
 
 def queue(job: JobDescription) -> Hits:
-    """A queue wherever there is a scheduling policy."""
+    """A scheduling policy without a queue."""
     if job.scheduling_policy and not job.queue:
         yield Hit(("spec", "runPolicy", "schedulingPolicy", "queue"), "is missing")
 
 
 def scheduler(job: JobDescription) -> Hits:
-    """Volcano."""
+    """Another scheduler than Volcano."""
     if job.scheduler not in ("", "volcano"):
         yield Hit(("spec", "schedulerName"), f"is {quoted(job.scheduler)}")
 
@@ -199,7 +199,7 @@ def min_available_low(job: JobDescription) -> Hits:
 
 
 def scaling_rule(job: JobDescription) -> Hits:
-    """What a scaling rule needs."""
+    """A scaling rule without `group-name` or `jobID`."""
     if "mind-cluster/scaling-rule" in job.labels:
         missing = [name for name in ("mind-cluster/group-name", "jobID") if name not in job.labels]
         if missing:
@@ -213,7 +213,7 @@ def scaling_group(job: JobDescription) -> Hits:
 
 
 def scaleout_type(job: JobDescription) -> Hits:
-    """Words for scaleout-type."""
+    """A `scaleout-type` that is none of its words."""
     value = job.labels.get("scaleout-type")
     if value is not None and value.strip().upper() not in parameter("scaleout-type").values:
         yield Hit(job.label("scaleout-type"), f"is {quoted(value)}")

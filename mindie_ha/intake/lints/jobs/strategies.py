@@ -17,14 +17,14 @@ RANK_TABLES = "rings-config-"
 
 
 def recover_strategy_unknown(job: JobDescription) -> Hits:
-    """Words that name no strategy."""
+    """A word in `recover-strategy` that names no strategy."""
     for item in job.recover_strategy.split(","):
         if item.strip() and item.strip() not in set(STRATEGIES):
             yield Hit(job.annotation(ANNOTATION), f"lists {quoted(item.strip())}")
 
 
 def recover_strategy_blank(job: JobDescription) -> Hits:
-    """Strategies that are lost because of a blank."""
+    """A strategy that is lost because of a blank."""
     for item in job.recover_strategy.split(","):
         if item != item.strip() and item.strip() in set(STRATEGIES):
             yield Hit(
@@ -33,13 +33,13 @@ def recover_strategy_blank(job: JobDescription) -> Hits:
 
 
 def recover_strategy_empty(job: JobDescription) -> Hits:
-    """An annotation that says nothing."""
+    """A `recover-strategy` that says nothing."""
     if ANNOTATION in job.annotations and not job.recover_strategy.strip(", "):
         yield Hit(job.annotation(ANNOTATION), "is empty")
 
 
 def process_needs_grace(job: JobDescription) -> Hits:
-    """What fault-scheduling has to be."""
+    """Process-level recovery without grace."""
     if job.strategies and job.is_training and job.scheduling in ("force", "off", "external-force"):
         yield Hit(
             job.label("fault-scheduling"),
@@ -48,19 +48,19 @@ def process_needs_grace(job: JobDescription) -> Hits:
 
 
 def elastic_on_vcjob(job: JobDescription) -> Hits:
-    """Elastic training is for AscendJobs."""
+    """Elastic training on a vcjob."""
     if job.kind is JobKind.VC_JOB and Mode.ELASTIC in job.strategies:
         yield Hit(job.annotation(ANNOTATION), "lists elastic-training on a vcjob")
 
 
 def elastic_on_mindspore(job: JobDescription) -> Hits:
-    """Elastic training is for PyTorch."""
+    """Elastic training with MindSpore."""
     if job.framework is Framework.MINDSPORE and Mode.ELASTIC in job.strategies:
         yield Hit(job.annotation(ANNOTATION), "lists elastic-training, framework is mindspore")
 
 
 def strategy_on_tensorflow(job: JobDescription) -> Hits:
-    """TensorFlow has the job level only."""
+    """More than the job level with TensorFlow."""
     if job.framework is not Framework.TENSORFLOW:
         return
     if job.recover_strategy:
@@ -70,13 +70,13 @@ def strategy_on_tensorflow(job: JobDescription) -> Hits:
 
 
 def process_on_inference(job: JobDescription) -> Hits:
-    """A MindIE job gets nothing injected."""
+    """A `recover-strategy` on a job of a MindIE service."""
     if job.is_inference and job.recover_strategy:
         yield Hit(job.annotation(ANNOTATION), "is given on a job of a MindIE service")
 
 
 def hot_switch_on_vcjob(job: JobDescription) -> Hits:
-    """Hot switching is for AscendJobs."""
+    """Hot switching on a vcjob."""
     if job.kind is JobKind.VC_JOB and job.hot_switch:
         yield Hit(job.label("subHealthyStrategy"), "is hotSwitch on a vcjob")
 
@@ -94,7 +94,7 @@ def mode_on_product(job: JobDescription) -> Hits:
 
 
 def graceful_with_process(job: JobDescription) -> Hits:
-    """Graceful tolerance in the same set of files."""
+    """Process-level recovery beside a device plugin with `-hotReset=1`."""
     if job.around.hot_reset == 1 and job.strategies:
         yield Hit(job.annotation(ANNOTATION), "is given while a device plugin in these files has -hotReset=1")
 
@@ -115,7 +115,7 @@ def injection_lost(job: JobDescription) -> Hits:
 
 
 def configmap_rank_table(job: JobDescription) -> Hits:
-    """A rank table that reaches the pods too late."""
+    """A rank table from a ConfigMap, with pod, recover or retry."""
     modes = [
         *(mode for mode in job.strategies if mode in RANK_TABLE_MODES),
         *([Mode.POD] if job.pod_level else []),
@@ -126,7 +126,7 @@ def configmap_rank_table(job: JobDescription) -> Hits:
 
 
 def configmap_rank_table_advice(job: JobDescription) -> Hits:
-    """The same at the job level: slow in large clusters."""
+    """A rank table from a ConfigMap, at the job level."""
     if (
         job.is_training
         and job.rescheduled

@@ -39,7 +39,7 @@ def _judged(job: JobDescription, label: str) -> Hits:
 
 
 def fault_scheduling_value(job: JobDescription) -> Hits:
-    """Words for fault-scheduling."""
+    """A `fault-scheduling` that is none of its words."""
     return _judged(job, label_values.FAULT_SCHEDULING)
 
 
@@ -52,7 +52,7 @@ def fault_scheduling_absent(job: JobDescription) -> Hits:
 
 
 def pod_rescheduling_value(job: JobDescription) -> Hits:
-    """Words for pod-rescheduling."""
+    """A `pod-rescheduling` that is none of its words."""
     return _judged(job, label_values.POD_RESCHEDULING)
 
 
@@ -73,23 +73,23 @@ def force_host_network(job: JobDescription) -> Hits:
 
 
 def process_recover_enable_value(job: JobDescription) -> Hits:
-    """Words for process-recover-enable."""
+    """A `process-recover-enable` that is none of its words."""
     return unknown_word(job, "process-recover-enable")
 
 
 def process_recover_enable_alone(job: JobDescription) -> Hits:
-    """Process recovery without a strategy."""
+    """`process-recover-enable` without a strategy."""
     if job.labels.get("process-recover-enable") == "on" and not job.strategies and not job.hot_switch:
         yield Hit(job.label("process-recover-enable"), "is on, but no known recover-strategy is given")
 
 
 def sub_health_strategy(job: JobDescription) -> Hits:
-    """Words for subHealthyStrategy."""
+    """A `subHealthyStrategy` that is none of its words."""
     return unknown_word(job, "subHealthyStrategy")
 
 
 def recover_policy_path(job: JobDescription) -> Hits:
-    """Words for recover_policy_path."""
+    """A `recover_policy_path` that is none of its words."""
     name = "huawei.com/recover_policy_path"
     known = parameter(name).values
     places = [(job.annotation(name), job.annotations)]
@@ -103,14 +103,14 @@ def recover_policy_path(job: JobDescription) -> Hits:
 
 
 def platform_owned(job: JobDescription) -> Hits:
-    """Somebody else's annotation."""
+    """`ProcessRecoverStrategy` with somebody else's value."""
     value = job.annotations.get("ProcessRecoverStrategy")
     if value is not None and value != STRATEGY_OURS:
         yield Hit(job.annotation("ProcessRecoverStrategy"), f"is {quoted(value)}: a platform owns the job")
 
 
 def grace_period(job: JobDescription) -> Hits:
-    """Time for a checkpoint."""
+    """With grace, a grace period of 0, or of 900 s and more."""
     if job.scheduling not in ("grace", "external-grace"):
         return
     row = parameter("terminationGracePeriodSeconds")
@@ -129,13 +129,13 @@ def silence_window(job: JobDescription) -> Hits:
 
 
 def elastic_scheduling(job: JobDescription) -> Hits:
-    """The retired switch."""
+    """The retired `elastic-scheduling` switched on."""
     if job.labels.get("elastic-scheduling") == "on":
         yield Hit(job.label("elastic-scheduling"), "is on")
 
 
 def fault_retry_times_value(job: JobDescription) -> Hits:
-    """Its number."""
+    """A `fault-retry-times` that is no whole number."""
     value = job.labels.get("fault-retry-times")
     if value is not None and not (INTEGER.match(value) and int(value) >= 0):
         yield Hit(job.label("fault-retry-times"), f"is {quoted(value)}")
@@ -154,7 +154,7 @@ def fault_retry_times_absent(job: JobDescription) -> Hits:
 
 
 def restart_policy(job: JobDescription) -> Hits:
-    """What software failures need to be seen."""
+    """Another `restartPolicy` than Never beside `fault-retry-times`."""
     if not job.rescheduled or retry_times(job) <= 0:
         return
     for task in job.tasks:
@@ -166,14 +166,14 @@ def restart_policy(job: JobDescription) -> Hits:
 
 
 def backoff_limit_first(job: JobDescription) -> Hits:
-    """The lower of two limits."""
+    """A `backoffLimit` below `fault-retry-times`."""
     limit, times = job.backoff_limit, retry_times(job)
     if limit is not None and 0 < limit < times:
         yield Hit(("spec", "runPolicy", "backoffLimit"), f"is {limit}, but fault-retry-times is {times}")
 
 
 def wait_reschedule_timeout(job: JobDescription) -> Hits:
-    """Its range."""
+    """A `wait-reschedule-timeout` outside 30 to 270."""
     row = parameter("wait-reschedule-timeout")
     value = job.annotations.get(row.name)
     if value is not None and not (INTEGER.match(value) and row.allows(int(value))):
@@ -188,7 +188,7 @@ def wait_reschedule_unread(job: JobDescription) -> Hits:
 
 
 def op_retry_annotation(job: JobDescription) -> Hits:
-    """What `mindie-ha.io/hccl-op-retry` may say."""
+    """A `mindie-ha.io/hccl-op-retry` that cannot be read."""
     name = "mindie-ha.io/hccl-op-retry"
     value = job.annotations.get(name)
     if value is not None and value not in ("on", "off") and read_op_retry(value) is None:
@@ -196,13 +196,13 @@ def op_retry_annotation(job: JobDescription) -> Hits:
 
 
 def vcjob_policies(job: JobDescription) -> Hits:
-    """Volcano's own reactions."""
+    """A vcjob with `policies` beside the pod level."""
     if job.pod_level and job.policies_path is not None:
         yield Hit(job.policies_path, "stands beside pod-rescheduling: on")
 
 
 def vcjob_max_retry(job: JobDescription) -> Hits:
-    """Volcano's own limit."""
+    """A vcjob's `maxRetry` below `fault-retry-times`."""
     limit = job.max_retry or 3
     if retry_times(job) > limit:
         what = f"is {limit}" if job.max_retry else "is not given, which means 3"
@@ -220,7 +220,7 @@ RULES: tuple[JobRule, ...] = (
         "fault-scheduling-value",
         ERROR,
         fault_scheduling_value,
-        "only the words of the table count, and nothing is guessed",
+        "it counts as if the label were absent, and nothing is guessed",
         "write force or grace, in quotes",
         about=("fault-scheduling",),
         kinds=EVERY,
@@ -237,7 +237,7 @@ RULES: tuple[JobRule, ...] = (
         "pod-rescheduling-value",
         ERROR,
         pod_rescheduling_value,
-        "only the words of the table count, and nothing is guessed",
+        "it counts as if the label were absent, and nothing is guessed",
         'write "on" in quotes, or remove the label',
         about=("pod-rescheduling",),
     ),
