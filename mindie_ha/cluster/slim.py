@@ -219,6 +219,8 @@ class TemplateContainer(Slim):
     """A container of a pod template."""
 
     env: tuple[EnvVar, ...] = ()
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
 
 
 class TemplateSpec(Slim):

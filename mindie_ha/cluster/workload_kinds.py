@@ -12,7 +12,15 @@ from typing import Any
 
 from mindie_ha.cluster.convert import condition
 from mindie_ha.cluster.resources import ASCEND_JOB, VOLCANO_JOB, Resource
-from mindie_ha.cluster.slim import SlimAscendJob, SlimOwner, SlimVolcanoJob, TemplateSpec
+from mindie_ha.cluster.slim import (
+    SlimAscendJob,
+    SlimOwner,
+    SlimVolcanoJob,
+    TemplateContainer,
+    TemplateSpec,
+)
+from mindie_ha.intake.jobs.links import op_retry_of
+from mindie_ha.intake.jobs.scripts import read_script
 from mindie_ha.model.workloads import LABEL_APP, LABEL_JOB_ID, Role, Workload
 from mindie_ha.ranktable.pd_roles import GROUP_NAME_LABEL, pd_role
 
@@ -92,6 +100,8 @@ def _workload(
 ) -> Workload:
     """`failed`: why the owner gave it up for good; None: it did not."""
     meta = item.metadata
+    containers = (container for template in templates for container in template.containers)
+    retry = op_retry_of((_visible(container) for container in containers), meta.annotations)
     return Workload(
         key=item.key,
         uid=meta.uid,
@@ -108,6 +118,7 @@ def _workload(
         labels=meta.labels,
         annotations=meta.annotations,
         table_config_map=_table_config_map(templates),
+        op_retry_s=retry.whole_s if retry is not None else 0.0,
         failed=failed is not None,
         failed_message=failed or "",
         deleting=meta.deletion_timestamp is not None,
@@ -122,6 +133,13 @@ def _env(templates: Iterable[TemplateSpec], name: str) -> str | None:
                 if variable.name == name and variable.value:
                     return variable.value
     return None
+
+
+def _visible(container: TemplateContainer) -> Callable[[str], str | None]:
+    """What a program in a container finds in a variable: an export in its command beats `env`."""
+    env = {variable.name: variable.value for variable in container.env}
+    exports = read_script([*container.command, *container.args]).exports
+    return lambda name: exports.get(name, env.get(name))
 
 
 def _table_config_map(templates: Iterable[TemplateSpec]) -> str:

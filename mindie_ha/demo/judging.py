@@ -109,7 +109,7 @@ def _differences(episode: Episode, wanted: ExpectedRecovery) -> Iterator[str]:
 
 def _replaced(observations: Observations, seen: tuple[Episode, ...], expect: Expect) -> Iterator[str]:
     fault_s = observations.first_fault_s()
-    for wanted in expect.recoveries:
+    for wanted in expect.recoveries if not expect.nothing_deleted else ():
         pods = [each for each in observations.pods.values() if each.workload == wanted.workload]
         stood = {pod.uid: pod for pod in pods if pod.here_at(fault_s)}
         before = {uid: pod for uid, pod in stood.items() if pod.key in wanted.only or not wanted.only}

@@ -93,7 +93,9 @@ def reactions_of(
     """How `workload` answers faults, by its role, labels and annotations."""
     return Reactions(
         subject=subject_of(workload.role),
-        windows=windows({**(annotations or {}), **workload.annotations}, role=workload.role),
+        windows=windows(
+            {**(annotations or {}), **workload.annotations}, role=workload.role, link_s=workload.op_retry_s
+        ),
         strategy=workload.labels.get(LABEL_STRATEGY, ""),
         resetting_s=settings.faults.resetting_s,
     )

@@ -4,7 +4,9 @@ A job's annotations name codes and levels, each with seconds (`80E01801:30, Rest
 window decides alone; levels are asked only for codes that have none. A server without a level annotation is
 silent on RestartRequest for 60 s: the service repeats the request itself. When a window ends with the fault
 still there, the fault acts as if it had none; a fault that went and came back starts a new window. Public
-faults are never silenced. A malformed number means the default of 60 s, and is named.
+faults are never silenced by annotation. A job whose programs run collectives again after a link error
+(`intake/jobs/links.py`) bears link faults for as long as that takes. A malformed number means the default of
+60 s, and is named.
 
 Source: fault input contract §4.4; rescheduling contract §5.1; vectors V87-V89; case 049.
 """
@@ -25,6 +27,7 @@ DEFAULT_S = 60
 MAX_S = 86_400
 MAX_ITEMS = 1000
 MAX_TEXT = 64 * 1024
+LINK_CODES = frozenset({"81078603"})  # L1 link down, also where it is told of the chip
 
 _FULL_WIDTH = {0xFF0C: ",", 0xFF1A: ":"}
 
@@ -48,9 +51,13 @@ class Windows:
     codes: Mapping[str, int] = field(default_factory=dict)
     levels: Mapping[str, int] = field(default_factory=dict)
     findings: tuple[str, ...] = ()
+    link_s: float = 0.0  # how long the programs themselves try to get over a link fault
 
     def window_s(self, fact: CodeFact) -> float:
         """How long this fault is borne; 0: not at all."""
+        return max(self._told_s(fact), self.link_s if is_link(fact) else 0.0)
+
+    def _told_s(self, fact: CodeFact) -> float:
         if fact.family in _NEVER:
             return 0.0
         if fact.code.upper() in self.codes:
@@ -63,14 +70,20 @@ class Windows:
         return fact.first_seen_s + self.window_s(fact)
 
 
-def windows(annotations: Mapping[str, str], *, role: Role) -> Windows:
+def is_link(fact: CodeFact) -> bool:
+    """Whether it says that a link is broken, and not what it leads to."""
+    return fact.family in (Family.NETWORK, Family.RELATION) or fact.code.upper() in LINK_CODES
+
+
+def windows(annotations: Mapping[str, str], *, role: Role, link_s: float = 0.0) -> Windows:
     """The windows of one job."""
     findings: list[str] = []
     codes = parse_items(annotations.get(CODES, ""), where=CODES, findings=findings)
     levels = parse_items(annotations.get(LEVELS, ""), where=LEVELS, findings=findings)
     if not levels and role is Role.SERVER:
         levels = {Level.RESTART_REQUEST.value: DEFAULT_S}
-    return Windows({code.upper(): seconds for code, seconds in codes.items()}, levels, tuple(findings))
+    by_code = {code.upper(): seconds for code, seconds in codes.items()}
+    return Windows(by_code, levels, tuple(findings), link_s)
 
 
 def parse_items(text: str, *, where: str, findings: list[str]) -> dict[str, int]:

@@ -115,6 +115,9 @@ class FaultSettings(Section):
     manual_window_s: float = Field(86_400.0, gt=0, description="the window of manual_threshold")
     report_stale_s: float = Field(600.0, gt=0, description="a device report older than this is no report")
     resetting_s: float = Field(600.0, gt=0, description="a card in reset for longer than this is faulty")
+    graceful_reset_s: float = Field(
+        120.0, ge=0, description="graceful fault tolerance: the device plugin may reset a card for so long"
+    )
     source: FaultFeed = Field(
         FaultFeed.DEVICE_PLUGIN,
         description="`device-plugin`: the reports of device plugin and NodeD; `clusterd`: the lists it fused",

@@ -41,6 +41,7 @@ class Workload:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     table_config_map: str = ""  # ConfigMap behind the volume `global-ranktable` of the pods
+    op_retry_s: float = 0.0  # its programs need so long to get over a link fault; 0: they do not, or unknown
     failed: bool = False  # the owner declared it terminally Failed
     failed_message: str = ""
     deleting: bool = False

@@ -24,6 +24,7 @@ from mindie_ha.policy import (
     budgets,
     conditions,
     endings,
+    graceful,
     holds,
     ownership,
     pod_labels,
@@ -100,8 +101,9 @@ def decide(look: Look) -> Decision:
         decision = replace(decision, notices=(*decision.notices, switch))
     if (nobody := _nobody_active(look)) is not None:
         decision = replace(decision, notices=(*decision.notices, nobody))
-    if look.view.remarks:
-        decision = replace(decision, notices=(*decision.notices, *look.view.remarks))
+    told = (*look.view.remarks, *graceful.remarks(look))
+    if told:
+        decision = replace(decision, notices=(*decision.notices, *told))
     if look.view.ledger_error or look.workload.deleting or not look.claim.acts:
         return decision
     return _keep_books(look, decision)

@@ -25,6 +25,7 @@ from mindie_ha.sim.actors.clusterds import DEVICES, NAMESPACE, Clusterd, Cluster
 from mindie_ha.sim.actors.device_plugins import DevicePlugins, DevicePluginSettings
 from mindie_ha.sim.actors.documents import annotations_of, condition, name_of, text, texts
 from mindie_ha.sim.actors.faults import FAULTS
+from mindie_ha.sim.actors.hot_resets import HotResets
 from mindie_ha.sim.actors.kubelets import Kubelets, KubeletSettings
 from mindie_ha.sim.actors.machines import NodeModel, a2_nodes, device_annotations, node_object
 from mindie_ha.sim.actors.node_leases import NodeLeases
@@ -116,6 +117,7 @@ class World:
             AscendOperator(api=api, cache=cache, clock=clock, entropy=entropy),
             *optional,
             VolcanoJobs(api=api, cache=cache, clock=clock, entropy=entropy),
+            HotResets(api=api, cache=cache, clock=clock, entropy=entropy),
         )  # fmt: skip
 
     async def run(self) -> None:

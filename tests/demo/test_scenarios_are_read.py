@@ -48,6 +48,8 @@ REQUIRED = {
     "training-rank0-fault",
     "training-grace-checkpoint",
     "training-software-fault-budget-spent",
+    "training-graceful-chip-reset",
+    "training-link-fault-op-retry",
     "superpod-block",
     "vcjob-job-level",
 }

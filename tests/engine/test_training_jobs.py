@@ -125,9 +125,8 @@ async def test_two_faulty_pods_are_replaced_together() -> None:
     [
         (None, "no ConfigMap"),
         ("{", "no JSON"),
-        ('{"RetryTime": 1, "RankList": [{"RankId": 3, "Policy": "reset"}]}', "resets a card"),
     ],
-    ids=["absent", "no-json", "chip-being-reset"],
+    ids=["absent", "no-json"],
 )
 async def test_where_the_others_cannot_be_told_the_whole_job_is_replaced(
     broken: str | None, words: str
@@ -266,3 +265,82 @@ async def test_without_a_mailbox_the_pods_go_with_their_grace_and_it_is_said() -
         await c.recovered(TRAIN)
         assert len(c.events("GracefulExitNotWritten")) == 1
         assert set(c.judge.deleted.values()) == {None}
+
+
+RESETTABLE = {"device": "Ascend910-1", "code": "8C03A000", "level": "RestartNPU"}
+
+
+async def resetting(c: Cluster, *, reset_s: str) -> dict[str, str]:
+    """A card fails on a node whose device plugin resets cards under jobs."""
+    node = c.node_of("train-worker-1")
+    note = {"sim.mindie-ha.io/hot-reset-s": reset_s}
+    await c.api.patch("Node", node, "", {"metadata": {"annotations": note}})
+    old = c.uids()
+    await c.world.set_faults(node, [RESETTABLE])
+    return old
+
+
+async def test_a_card_that_is_reset_under_the_job_restarts_nobody() -> None:
+    async with training() as c:
+        old = await resetting(c, reset_s="20")
+        record = await c.recovered(TRAIN)
+        assert record["outcome"] == "recovered-unverified"
+        assert c.uids() == old
+        assert reset(c)["RetryTime"] == 1
+        assert len(c.events("GracefulTolerance")) == 1
+
+
+@pytest.mark.parametrize(
+    ("reset_s", "opened_for_s"), [("-20", 20.0), ("600", 120.0)], ids=["failed", "takes-too-long"]
+)
+async def test_where_the_reset_does_not_help_the_whole_job_is_replaced(
+    reset_s: str, opened_for_s: float
+) -> None:
+    async with training(pod_rescheduling="on") as c:
+        old = await resetting(c, reset_s=reset_s)
+        record = await c.recovered(TRAIN, deadline_s=400.0)
+        assert record["rungs"][-1] == "job"
+        assert replaced(c, old) == set(old)
+        stopped = next(one["start_s"] for one in record["history"] if one["phase"] == "stop")
+        assert stopped - record["opened_at_s"] == pytest.approx(opened_for_s, abs=5.0)
+
+
+async def test_with_process_recovery_on_nobody_waits_for_the_reset() -> None:
+    async with training(process_recover_enable="on") as c:
+        await resetting(c, reset_s="60")
+        record = await c.recovered(TRAIN)
+        stopped = next(one["start_s"] for one in record["history"] if one["phase"] == "stop")
+        assert stopped - record["opened_at_s"] < 6.0
+        assert "exclude each other" in c.events("GracefulTolerance")[0]["message"]
+
+
+OP_RETRY = {"mindie-ha.io/hccl-op-retry": "MaxCnt:3, HoldTime:5000, IntervalTime:1000"}
+BROKEN_LINK = [
+    {"device": "Ascend910-1", "code": "8C1F860B", "level": "NotHandleFault"},
+    {"device": "Ascend910-1", "code": "81078603", "level": "PreSeparateNPU"},
+]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "waits_s"), [(OP_RETRY, 8.0), ({}, 0.0)], ids=["op-retry", "unknown"]
+)
+async def test_a_broken_link_is_borne_for_as_long_as_the_programs_try(
+    annotations: dict[str, str], waits_s: float
+) -> None:
+    async with training(annotations=annotations) as c:
+        at_s = c.clock.wall()
+        await c.world.set_faults(c.node_of("train-worker-1"), BROKEN_LINK)
+        record = await c.recovered(TRAIN)
+        assert record["intent"]["cause"] == "CorrelatedFaults"
+        assert waits_s - 0.1 <= record["opened_at_s"] - at_s < waits_s + 3.0
+
+
+async def test_a_link_that_comes_back_in_that_time_restarts_nobody() -> None:
+    async with training(annotations=OP_RETRY) as c:
+        old, node = c.uids(), c.node_of("train-worker-1")
+        await c.world.set_faults(node, BROKEN_LINK)
+        await c.clock.sleep(5.0)
+        await c.world.heal(node)
+        await c.clock.sleep(60.0)
+        assert c.uids() == old
+        assert not c.ledger(TRAIN)["epoch"]

@@ -1,13 +1,18 @@
 """`HCCL_OP_RETRY_*`: whether collectives are run again after a link error, and how long that takes.
 
-Source: training contract §1.14.
+What the containers show decides: a variable, or an export in their command. Where they show nothing the
+annotation `mindie-ha.io/hccl-op-retry` on the job does (`on`, or the text of the parameters); else it is
+unknown, and nobody waits. Source: training contract §1.14.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+ANNOTATION = "mindie-ha.io/hccl-op-retry"
+ENABLE, PARAMS = "HCCL_OP_RETRY_ENABLE", "HCCL_OP_RETRY_PARAMS"
 _ENABLE = re.compile(r"\s*L([012])\s*:\s*([01])\s*\Z")
 _PARAM = re.compile(r"\s*(MaxCnt|HoldTime|IntervalTime)\s*:\s*([0-9]{1,9})\s*\Z")
 
@@ -51,3 +56,15 @@ def read_op_retry(text: str) -> OpRetry | None:
         hold_ms=found.get("HoldTime", default.hold_ms),
         interval_ms=found.get("IntervalTime", default.interval_ms),
     )
+
+
+def op_retry_of(
+    containers: Iterable[Callable[[str], str | None]], annotations: Mapping[str, str]
+) -> OpRetry | None:
+    """The link recovery of a job; None: off or unknown. A container is the reading of a variable in it."""
+    for visible in containers:
+        enabled = read_enable(visible(ENABLE) or "")
+        if enabled is not None:
+            return (read_op_retry(visible(PARAMS) or "") or OpRetry()) if any(enabled.values()) else None
+    told = annotations.get(ANNOTATION, "")
+    return OpRetry() if told == "on" else read_op_retry(told)

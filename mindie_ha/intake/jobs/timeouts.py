@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mindie_ha.intake import silences
 from mindie_ha.intake.jobs.descriptions import JobDescription
-from mindie_ha.intake.jobs.links import OpRetry, read_enable, read_op_retry
+from mindie_ha.intake.jobs.links import OpRetry, op_retry_of
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.workloads import Role
 from mindie_ha.policy import blocks
@@ -112,13 +112,7 @@ def timeouts(job: JobDescription, *, settings: Settings) -> tuple[Timeout, ...]:
 
 def op_retry(job: JobDescription) -> OpRetry | None:
     """The link recovery of the programs themselves, by container or annotation; None: off or unknown."""
-    for _, main in job.mains():
-        enabled = read_enable(main.visible("HCCL_OP_RETRY_ENABLE") or "")
-        if enabled is not None:
-            params = read_op_retry(main.visible("HCCL_OP_RETRY_PARAMS") or "")
-            return (params or OpRetry()) if any(enabled.values()) else None
-    told = job.annotations.get("mindie-ha.io/hccl-op-retry", "")
-    return OpRetry() if told == "on" else read_op_retry(told)
+    return op_retry_of((main.visible for _, main in job.mains()), job.annotations)
 
 
 def _ours(job: JobDescription, settings: Settings) -> Iterator[Timeout]:

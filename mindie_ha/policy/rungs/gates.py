@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mindie_ha.model.recoveries import Recovery
-from mindie_ha.policy import guards, turns
+from mindie_ha.policy import graceful, guards, turns
 from mindie_ha.policy.holds import HELD_BY_PAUSE, HELD_BY_WINDOW
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.verdicts import NODE_LOSS
@@ -44,6 +44,9 @@ def gate(look: Look, recovery: Recovery) -> Gate:
         return Gate(HELD_BY_BRAKE, "too many nodes were lost at once", look.brake.wake_at_s)
     if not (guarded := guard(look, recovery)).open:
         return guarded
+    resetting_s = graceful.waits_until_s(look, recovery)
+    if resetting_s is not None and look.now_s < resetting_s:
+        return Gate(graceful.RESETTING, "the device plugin resets the card under the job", resetting_s)
     if look.now_s < recovery.not_before_s:
         return Gate(BACKING_OFF, "the next deletion has to wait", recovery.not_before_s)
     crowded = turns.judge(look.crowds, str(look.workload.key), now_s=look.now_s)

@@ -34,7 +34,7 @@ class MemberRung:
         scope = self.scope(look)
         if self.leads:
             return scope.expected > 0
-        return _keeps_some(look, scope) and not _has_leader(look, scope)
+        return _keeps_some(look, scope) and not _has_leader(look, scope) and not _is_held(look)
 
     def scope(self, look: Look) -> Scope:
         """Pods of the names that are hit."""
@@ -111,6 +111,11 @@ def limited_to_pods(workload: Workload) -> bool:
     """Whether a platform limits the job to its faulty pods, whatever comes of it."""
     annotations: Mapping[str, str] = workload.annotations
     return annotations.get(RECOVER_POLICY) == "pod"
+
+
+def _is_held(look: Look) -> bool:
+    """Whether the mailbox is in use: survivors could not be told, so nobody is kept."""
+    return look.view.reset is not None and look.view.reset.held
 
 
 def _widened(look: Look, names: set[str], *, size: int) -> set[str]:
