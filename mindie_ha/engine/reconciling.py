@@ -23,7 +23,7 @@ from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.logs import Log
 from mindie_ha.kit.tasks import every
 from mindie_ha.model.decisions import Decision, NodeDecision, Notice, Plan, TableDecision
-from mindie_ha.model.errors import Conflict, LedgerUnreadable, MindieHaError
+from mindie_ha.model.errors import Conflict, Denied, LedgerUnreadable, MindieHaError, Refused
 from mindie_ha.model.ids import ScopeKey, ScopeKind
 from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.settings import Settings
@@ -162,6 +162,13 @@ class Reconciler:
                 action=type(failure.action).__name__,
                 error=str(failure.error),
             )
+        if decision.actions:
+            refusals = [
+                f"{failure.action.words}: {failure.error}"
+                for failure in failures
+                if isinstance(failure.error, Denied | Refused)
+            ]
+            self._recorder.refused(scope, decision.workload, refusals, at_s=self._clock.wall())
         acted = len(decision.actions) > len(failures)
         return Look(progressed=changed or acted, failed=bool(failures))
 

@@ -17,7 +17,7 @@ from mindie_ha.model.decisions import (
     Notice,
     TableDecision,
 )
-from mindie_ha.model.ids import ScopeKey
+from mindie_ha.model.ids import ObjectKey, ScopeKey
 from mindie_ha.model.recoveries import ClosedRecovery, Outcome, Recovery
 
 TABLE = "table"  # the subject of records about a service's table
@@ -79,6 +79,19 @@ class Recorder:
                 closed=_just_closed(decision),
             )
         )
+
+    def refused(self, scope: ScopeKey, workload: ObjectKey, refusals: Iterable[str], *, at_s: float) -> None:
+        """Tell which actions on a workload the API server refused, each once for as long as it stands."""
+        notices = tuple(
+            Notice("ActionRefused", f"{workload}: {each}", warning=True, key=f"refused:{workload}:{each}")
+            for each in refusals
+        )
+        told = self._new_notices(scope, f"{workload} refused", notices)
+        for notice in told:
+            record = DecisionRecord(
+                at_s, scope, str(workload), "action-refused", notice.message, notices=(notice,)
+            )
+            self._keep(record)
 
     def table(self, scope: ScopeKey, decision: TableDecision, *, at_s: float) -> None:
         """Record the decision on a service's table."""

@@ -172,6 +172,9 @@ async def test_a_refused_deletion_is_asked_again_at_a_measured_pace(job: str, co
         assert rule.hits - before <= 2 * 13 * tries
         assert c.uids()[peer(job)] == other
         assert c.events("DeletionNotAccepted")
+        said = "denied the request" if code == 400 else "cannot do this here"
+        told = [event for event in c.events("ActionRefused") if master(job) in event["message"]]
+        assert [said in event["message"] for event in told] == ([] if code == 500 else [True])
         c.server.disturbances.clear()
         await c.recovered(job)
 
