@@ -232,7 +232,14 @@ class TemplateSpec(Slim):
     volumes: tuple[Volume, ...] = ()
 
 
-class _Template(Slim):
+class _TemplateMetadata(Slim):
+    annotations: dict[str, str] = Field(default_factory=dict)
+
+
+class PodTemplate(Slim):
+    """The template of a role's pods."""
+
+    metadata: _TemplateMetadata = _TemplateMetadata()
     spec: TemplateSpec = TemplateSpec()
 
 
@@ -241,7 +248,7 @@ class ReplicaSpec(Slim):
 
     replicas: int = 1
     restart_policy: str = "Never"
-    template: _Template = _Template()
+    template: PodTemplate = PodTemplate()
 
 
 class _JobSpec(Slim):
@@ -268,7 +275,7 @@ class Task(Slim):
 
     name: str = ""
     replicas: int = 1
-    template: _Template = _Template()
+    template: PodTemplate = PodTemplate()
 
 
 class _VolcanoJobSpec(Slim):

@@ -13,6 +13,7 @@ from typing import Any
 from mindie_ha.cluster.convert import condition
 from mindie_ha.cluster.resources import ASCEND_JOB, VOLCANO_JOB, Resource
 from mindie_ha.cluster.slim import (
+    PodTemplate,
     SlimAscendJob,
     SlimOwner,
     SlimVolcanoJob,
@@ -31,6 +32,18 @@ ROLES = {
     "mindie-ms-controller": Role.CONTROLLER,
     "mindie-ms-coordinator": Role.COORDINATOR,
 }
+LIFTED = frozenset(
+    {
+        "sp-block",
+        "ra-block",
+        "sp-fit",
+        "huawei.com/schedule_policy",
+        "huawei.com/schedule_minAvailable",
+        "huawei.com/recover_policy_path",
+        "huawei.com/infer_service_schedule",
+        "huawei.com/affinity-config",
+    }
+)
 MAX_RETRY = 3  # of a vcjob that names none
 
 
@@ -56,7 +69,7 @@ def ascend_job(item: SlimAscendJob) -> Workload:
         ASCEND_JOB,
         replicas=sum(max(0, one.replicas) for one in specs.values()),
         restart_policy=leader.restart_policy or "Never" if leader else "Never",
-        templates=[one.template.spec for one in specs.values()],
+        templates=[one.template for one in specs.values()],
         failed=f"{failed.reason}: {failed.message}" if failed is not None and is_failed else None,
     )
 
@@ -71,7 +84,7 @@ def volcano_job(item: SlimVolcanoJob) -> Workload:
         VOLCANO_JOB,
         replicas=sum(max(0, task.replicas) for task in tasks),
         restart_policy=next((task.template.spec.restart_policy for task in tasks), "") or "OnFailure",
-        templates=[task.template.spec for task in tasks],
+        templates=[task.template for task in tasks],
         failed=f"{told or state.phase}; maxRetry is {limit}" if state.phase == "Failed" else None,
     )
 
@@ -95,12 +108,13 @@ def _workload(
     *,
     replicas: int,
     restart_policy: str,
-    templates: list[TemplateSpec],
+    templates: list[PodTemplate],
     failed: str | None,
 ) -> Workload:
     """`failed`: why the owner gave it up for good; None: it did not."""
     meta = item.metadata
-    containers = (container for template in templates for container in template.containers)
+    specs = [template.spec for template in templates]
+    containers = (container for spec in specs for container in spec.containers)
     retry = op_retry_of((_visible(container) for container in containers), meta.annotations)
     return Workload(
         key=item.key,
@@ -108,7 +122,7 @@ def _workload(
         kind=resource.kind,
         role=ROLES.get(meta.labels.get(LABEL_APP, ""), Role.TRAINING),
         pd_role=pd_role(
-            env_role=_env(templates, "ROLE"),
+            env_role=_env(specs, "ROLE"),
             name=meta.name,
             group_name=meta.labels.get(GROUP_NAME_LABEL),
         ),
@@ -116,8 +130,8 @@ def _workload(
         replicas=replicas,
         restart_policy=restart_policy,
         labels=meta.labels,
-        annotations=meta.annotations,
-        table_config_map=_table_config_map(templates),
+        annotations={**_lifted(templates), **meta.annotations},
+        table_config_map=_table_config_map(specs),
         op_retry_s=retry.whole_s if retry is not None else 0.0,
         failed=failed is not None,
         failed_message=failed or "",
@@ -133,6 +147,14 @@ def _env(templates: Iterable[TemplateSpec], name: str) -> str | None:
                 if variable.name == name and variable.value:
                     return variable.value
     return None
+
+
+def _lifted(templates: list[PodTemplate]) -> dict[str, str]:
+    """What counts for the job though it stands on its pods."""
+    found: dict[str, str] = {}
+    for template in templates:
+        found |= {name: text for name, text in template.metadata.annotations.items() if name in LIFTED}
+    return found
 
 
 def _visible(container: TemplateContainer) -> Callable[[str], str | None]:

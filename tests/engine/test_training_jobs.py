@@ -109,6 +109,36 @@ async def test_the_leader_is_never_replaced_alone(how: str) -> None:
         assert replaced(c, old) == set(old)
 
 
+@pytest.mark.parametrize("where", ["job", "pods"])
+async def test_a_platform_that_limits_a_job_to_its_pods_is_obeyed(where: str) -> None:
+    limit = {"huawei.com/recover_policy_path": "pod"}
+    objects = job(annotations=limit if where == "job" else {})
+    for replica in objects[-1]["spec"]["replicaSpecs"].values() if where == "pods" else ():
+        replica["template"]["metadata"] = {"annotations": limit}
+    async with cluster(servers=(), service=objects, start=False) as c:
+        await c.start(quick())
+        await c.until(lambda: runs(c), "running")
+        old = c.uids()
+        await c.world.set_faults(c.node_of("train-master-0"), [CHIP])
+        record = await c.recovered(TRAIN)
+        assert record["rungs"] == ["pod"]
+        assert replaced(c, old) == {"train-master-0"}
+
+
+async def test_tensorflow_is_replaced_as_a_whole_whatever_the_label_says() -> None:
+    objects = job(framework="tensorflow", pod_rescheduling="on")
+    specs = objects[-1]["spec"]["replicaSpecs"]
+    objects[-1]["spec"]["replicaSpecs"] = {"Chief": specs["Master"], "Worker": specs["Worker"]}
+    async with cluster(servers=(), service=objects, start=False) as c:
+        await c.start(quick())
+        await c.until(lambda: runs(c), "running")
+        old = c.uids()
+        await c.world.set_faults(c.node_of("train-worker-1"), [CHIP])
+        record = await c.recovered(TRAIN)
+        assert record["rungs"] == ["job"]
+        assert replaced(c, old) == set(old)
+
+
 async def test_two_faulty_pods_are_replaced_together() -> None:
     async with training(nodes=8, pod_rescheduling="on") as c:
         old = c.uids()
@@ -203,16 +233,6 @@ async def test_where_the_block_has_the_leader_everything_is_replaced_after_six_s
         gone = next(one["end_s"] for one in record["history"] if one["phase"] == "gone")
         (begun, *_) = [one["start_s"] for one in record["history"] if one["rung"] == "job"]
         assert begun - gone == pytest.approx(6.0, abs=0.05)
-
-
-async def test_a_platform_that_limits_a_job_to_its_pods_is_obeyed() -> None:
-    limit = {"huawei.com/recover_policy_path": "pod"}
-    async with training(annotations=limit) as c:
-        old = c.uids()
-        await c.world.set_faults(c.node_of("train-master-0"), [CHIP])
-        record = await c.recovered(TRAIN)
-        assert record["rungs"] == ["pod"]
-        assert replaced(c, old) == {"train-master-0"}
 
 
 SICK = {"device": "Ascend910-1", "code": "80E18008", "level": "SubHealthFault"}

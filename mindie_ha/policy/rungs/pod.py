@@ -23,6 +23,7 @@ from mindie_ha.policy.rungs import phases, scopes
 from mindie_ha.policy.rungs.steps import Scope, StepResult
 
 LABEL_POD_RESCHEDULING = label_values.POD_RESCHEDULING
+LABEL_FRAMEWORK = "framework"
 ON = "on"
 NO_PEER = "no peer that runs would be left, so the pod rung is passed over"
 NOT_DONE = "nobody deleted the failed pod, and its label asks for all pods of the job"
@@ -89,7 +90,10 @@ def asked_for(workload: Workload, settings: RoleSettings) -> bool:
 
 
 def label_asks(workload: Workload) -> bool:
-    """Whether the label asks for less than the job, and there is a peer to keep."""
+    """Whether the label asks for less than the job, and there is a peer to keep. Programs of TensorFlow do
+    not join again, whatever the label says."""
+    if workload.labels.get(LABEL_FRAMEWORK) == "tensorflow":
+        return False
     return workload.labels.get(LABEL_POD_RESCHEDULING) == ON and workload.replicas > 1
 
 
