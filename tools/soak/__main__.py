@@ -3,6 +3,7 @@
     --seeds N          so many histories, each with a seed of its own (default 100; 1 with --seed)
     --seed S           the first seed; alone it replays one history
     --steps K          events of a history
+    --theme NAME       all, or failover: node losses, slow kubelets and API errors under active and standby
     --mutation NAME    break the controller on purpose (see --list)
     --mutations        prove that every mutation is seen within --seeds (default 50)
     --jobs J           processes side by side (default: one a core)
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from tools.soak.events import THEMES
 from tools.soak.histories import STEPS
 from tools.soak.mutations import MUTATIONS
 from tools.soak.proofs import prove
@@ -32,6 +34,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, help="how many histories")
     parser.add_argument("--seed", type=int, help="the first seed; alone it replays one history")
     parser.add_argument("--steps", type=int, default=STEPS, help="events of a history")
+    parser.add_argument("--theme", choices=sorted(THEMES), default="all", help="what may happen")
     parser.add_argument("--mutation", choices=sorted(MUTATIONS), default="", help="break the controller")
     parser.add_argument("--mutations", action="store_true", help="prove that every mutation is seen")
     parser.add_argument("--list", action="store_true", help="name the mutations")
@@ -61,6 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
         first=found.seed or 0,
         count=found.seeds or (SEEDS if found.seed is None else 1),
         steps=found.steps,
+        theme=found.theme,
         mutation=found.mutation,
         jobs=found.jobs,
     )

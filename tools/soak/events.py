@@ -14,7 +14,8 @@ from mindie_ha.sim.client import ApiError
 from mindie_ha.sim.disturbances import Rule
 from mindie_ha.sim.kinds import Route
 from mindie_ha.sim.requests import ApiRequest
-from tools.soak.stage import Object, Stage
+from tools.soak.services import MS_JOBS
+from tools.soak.stage import Object, Stage, owner_of
 
 AGENT = "mindie-ha"
 CHIP = ("80E18005", "SeparateNPU")
@@ -22,6 +23,7 @@ LIGHT_CHIP = ("80C98008", "RestartNPU")
 NOT_READY = {"node": "NotReady"}
 BOARD = {"board": "PSU", "code": "2C000031", "level": "SeparateFault"}
 CARDS = 8
+UNDER_MS = 0.4  # share of the machines that are chosen because an MS pod is on them
 DEATH_WITHIN_S = 20.0  # a controller that is idle takes no steps, so a trap may never spring
 
 Event = Callable[[Stage, random.Random], Awaitable[str]]
@@ -48,6 +50,13 @@ def _pods(stage: Stage) -> list[Object]:
     return sorted(found, key=lambda pod: (pod["metadata"]["namespace"], pod["metadata"]["name"]))
 
 
+def _machine(stage: Stage, dice: random.Random) -> str:
+    """A node; often one under an MS pod, because those are few and every one of them matters."""
+    found = [pod["spec"].get("nodeName", "") for pod in _pods(stage) if owner_of(pod) in MS_JOBS]
+    under = [name for name in found if name in stage.node_names]
+    return dice.choice(under) if under and dice.random() < UNDER_MS else dice.choice(stage.node_names)
+
+
 # -- machines -------------------------------------------------------------------------------------------
 
 
@@ -61,12 +70,12 @@ async def card_fails(stage: Stage, dice: random.Random) -> str:
 
 async def board_fails(stage: Stage, dice: random.Random) -> str:
     """The board of a node."""
-    return await _set_faults(stage, dice.choice(stage.node_names), [BOARD])
+    return await _set_faults(stage, _machine(stage, dice), [BOARD])
 
 
 async def node_is_lost(stage: Stage, dice: random.Random) -> str:
     """A node does not report any more."""
-    return await _set_faults(stage, dice.choice(stage.node_names), [NOT_READY])
+    return await _set_faults(stage, _machine(stage, dice), [NOT_READY])
 
 
 async def capacity_is_lost(stage: Stage, dice: random.Random) -> str:
@@ -79,7 +88,7 @@ async def capacity_is_lost(stage: Stage, dice: random.Random) -> str:
 
 async def flaps(stage: Stage, dice: random.Random) -> str:
     """A node that comes and goes."""
-    node = dice.choice(stage.node_names)
+    node = _machine(stage, dice)
     for _ in range(dice.randint(2, 4)):
         await _set_faults(stage, node, [NOT_READY])
         await stage.clock.sleep(dice.uniform(1, 20))
@@ -90,7 +99,7 @@ async def flaps(stage: Stage, dice: random.Random) -> str:
 
 async def node_is_deleted(stage: Stage, dice: random.Random) -> str:
     """The Node object goes."""
-    node = dice.choice(stage.node_names)
+    node = _machine(stage, dice)
     if stage.get("Node", node, "") is None:
         return f"{node} is deleted already"
     await stage.world.delete_node(node)
@@ -287,9 +296,26 @@ EVENTS: tuple[tuple[int, Event], ...] = (
 )
 
 
-def draw(dice: random.Random) -> Event:
+# Active and standby: node losses, slow kubelets and API errors alone, so that each seed has many of them.
+FAILOVER: tuple[tuple[int, Event], ...] = (
+    (8, node_is_lost),
+    (4, capacity_is_lost),
+    (2, flaps),
+    (3, node_is_deleted),
+    (9, machine_heals),
+    (5, actors_are_slow),
+    (4, api_refuses),
+    (4, connection_breaks),
+    (3, api_is_slow),
+    (2, controller_dies),
+)
+THEMES = {"all": EVENTS, "failover": FAILOVER}
+
+
+def draw(dice: random.Random, *, theme: str) -> Event:
     """The next thing that happens."""
-    return dice.choices([event for _, event in EVENTS], weights=[weight for weight, _ in EVENTS])[0]
+    table = THEMES[theme]
+    return dice.choices([event for _, event in table], weights=[weight for weight, _ in table])[0]
 
 
-__all__ = ["EVENTS", "Event", "draw", "heal", "is_broken"]
+__all__ = ["THEMES", "Event", "draw", "heal", "is_broken"]

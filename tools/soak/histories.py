@@ -50,6 +50,7 @@ class Result:
     turns: int
     most_turns: int
     deaths: int
+    recoveries: int
     spent_s: float
     story: tuple[str, ...] = ()
 
@@ -64,12 +65,12 @@ def _documents() -> Documents:
     return Documents()  # descriptions of all kinds; they never change
 
 
-def play(seed: int, *, steps: int = STEPS, mutation: Mutation | None = None) -> Result:
+def play(seed: int, *, steps: int = STEPS, theme: str = "all", mutation: Mutation | None = None) -> Result:
     """Play one history to its end, or to the first broken promise."""
     began_s = time.monotonic()
     loop = VirtualLoop()
     asyncio.set_event_loop(loop)
-    history = History(seed, steps=steps, mutation=mutation or Mutation())
+    history = History(seed, steps=steps, theme=theme, mutation=mutation or Mutation())
     try:
         loop.run_until_complete(history.run())
     except (LiveLock, Deadlock) as stuck:
@@ -88,6 +89,7 @@ def play(seed: int, *, steps: int = STEPS, mutation: Mutation | None = None) -> 
         turns=loop.turns,
         most_turns=loop.most_turns,
         deaths=len(stage.lives) - 1,
+        recoveries=stage.judge.recoveries,
         spent_s=time.monotonic() - began_s,
         story=tuple(stage.diary.lines) if stage.judge.violations else (),
     )
@@ -96,17 +98,18 @@ def play(seed: int, *, steps: int = STEPS, mutation: Mutation | None = None) -> 
 class History:
     """See the module."""
 
-    def __init__(self, seed: int, *, steps: int, mutation: Mutation) -> None:
+    def __init__(self, seed: int, *, steps: int, theme: str, mutation: Mutation) -> None:
         self._dice = random.Random(seed)
         self._seed = seed
         self._steps = steps
+        self._theme = theme
         self._mutation = mutation
         self.stage: Stage
 
     async def run(self) -> None:
         """Everything; complaints are with the judge."""
         dice = self._dice
-        drawn = services.draw(dice)
+        drawn = services.draw(dice, standby=self._theme == "failover")
         nodes = sum(one.machines for one in drawn) + dice.randint(2, 4)
         self.stage = stage = Stage(
             drawn,
@@ -133,7 +136,7 @@ class History:
 
     async def _step(self) -> None:
         stage, dice = self.stage, self._dice
-        event = events.draw(dice)
+        event = events.draw(dice, theme=self._theme)
         said = await event(stage, dice)
         stage.diary.note(f"* {event.__name__}: {said}")
         stage.digest.add(said)

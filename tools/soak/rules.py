@@ -8,11 +8,14 @@ own words, with the exception that is part of the promise: ledgers as last writt
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 
+from mindie_ha.sim.storage import Change, Kind
 from tools.soak.judges import Judge, Object
+from tools.soak.services import MS_JOBS
 
-MS_JOBS = ("mindie-ms-controller", "mindie-ms-coordinator")
+LEARNS_WITHIN_S = 150.0  # the longest silence of a watch in a history, and a little more
 
 
 @dataclass
@@ -23,10 +26,16 @@ class SoakJudge(Judge):
     asked: set[str] = field(default_factory=set)  # UIDs of pods whose deletion was sent
     addresses: dict[str, str] = field(default_factory=dict)  # of pods whose deletion was sent -> UID
     audited: int = 0
+    _closed: dict[str, float] = field(default_factory=dict)  # node -> when it closed; infinite: it is open
 
     def wrong(self, promise: int, what: str) -> None:
         """Complain about a promise of the list."""
         self._wrong(f"[{promise}] {what}")
+
+    @property
+    def recoveries(self) -> int:
+        """How many were opened, over all workloads."""
+        return sum(self._epochs.values())
 
     def received(self, peer: str, job_id: str, text: str) -> None:
         """A Controller was given a table."""
@@ -47,31 +56,46 @@ class SoakJudge(Judge):
             return
         self.asked.add(uid)
         self.addresses[pod.get("status", {}).get("podIP", "")] = uid
-        job = (pod["metadata"].get("ownerReferences") or [{}])[0].get("name", "")
+        job = _owner(pod)
         recovery = self.ledger_of(namespace, job).get("recovery") or {}
-        if job in MS_JOBS and recovery.get("rung") == "pod" and "deletionTimestamp" not in pod["metadata"]:
-            self._peer_must_serve(namespace, job, pod)
+        if job in MS_JOBS and "deletionTimestamp" not in pod["metadata"] and self._runs(pod):
+            self._serving_replica_goes(namespace, job, pod, rung=recovery.get("rung", ""))
 
-    def _peer_must_serve(self, namespace: str, job: str, pod: Object) -> None:
-        """A pod rung that takes a replica which runs leaves another one that runs."""
-        if not self._runs(pod):
-            return
+    def _serving_replica_goes(self, namespace: str, job: str, pod: Object, *, rung: str) -> None:
+        """The pod rung leaves another one that runs; the job rung leaves none, so it must find a place."""
         stored = self.server.core.store.collection(("", "pods"))
-        peers = [
-            one.obj
-            for _, one in stored.iterate(namespace)
-            if (one.obj["metadata"].get("ownerReferences") or [{}])[0].get("name") == job
-            and one.obj["metadata"]["uid"] != pod["metadata"]["uid"]
-        ]
-        if not any(self._runs(peer) for peer in peers):
+        replicas = [one.obj for _, one in stored.iterate(namespace) if _owner(one.obj) == job]
+        peers = [one for one in replicas if one["metadata"]["uid"] != pod["metadata"]["uid"]]
+        if rung == "pod" and not any(map(self._runs, peers)):
             self.wrong(3, f"{namespace}/{job}: the pod rung deletes the last replica that runs")
+        if rung == "job" and peers and len(self._open_nodes()) < len(replicas):
+            nodes = f"{len(self._open_nodes())} nodes have been open of late"
+            self.wrong(3, f"{namespace}/{job}: a replica that serves is deleted, and {nodes} for the job")
+
+    def _open_nodes(self) -> list[str]:
+        """Nodes that take new pods, or did so lately: a controller may learn late that one does not."""
+        now_s = self.server.core.clock.monotonic()
+        return [name for name, closed_s in self._closed.items() if now_s - closed_s < LEARNS_WITHIN_S]
+
+    def _changed(self, kind: Kind, change: Change) -> None:
+        super()._changed(kind, change)
+        if kind != ("", "nodes"):
+            return
+        node = change.now.obj
+        kept_away = any(taint["effect"] != "PreferNoSchedule" for taint in node["spec"].get("taints") or ())
+        closed = (
+            change.type == "DELETED" or kept_away or not _is_ready(node) or node["spec"].get("unschedulable")
+        )
+        name = change.key[1]
+        if not closed:
+            self._closed[name] = math.inf
+        elif self._closed.get(name) == math.inf:
+            self._closed[name] = self.server.core.clock.monotonic()
 
     def _runs(self, pod: Object) -> bool:
         node = self._get("Node", "", pod["spec"].get("nodeName", "")) or {}
-        conditions = node.get("status", {}).get("conditions", ())
-        ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
         running = pod.get("status", {}).get("phase") == "Running"
-        return ready and running and "deletionTimestamp" not in pod["metadata"]
+        return _is_ready(node) and running and "deletionTimestamp" not in pod["metadata"]
 
     def _table_moved(self, old: Object, new: Object) -> None:
         super()._table_moved(old, new)
@@ -98,6 +122,16 @@ class SoakJudge(Judge):
             if ours and deleted and entry.uid not in self.asked:
                 self.wrong(1, f"pod {entry.namespace}/{entry.name} ({entry.uid}) was deleted unasked")
         self.audited = len(entries)
+
+
+def _owner(pod: Object) -> str:
+    owners: list[Object] = pod["metadata"].get("ownerReferences") or [{}]
+    return str(owners[0].get("name", ""))
+
+
+def _is_ready(node: Object) -> bool:
+    conditions = node.get("status", {}).get("conditions", ())
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
 
 def _listed(ledger: Object) -> dict[str, set[str]]:

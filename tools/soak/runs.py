@@ -13,7 +13,8 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 
 from tools.soak.histories import STEPS, Result, play
 from tools.soak.mutations import MUTATIONS
@@ -30,6 +31,7 @@ class Run:
     first: int
     count: int
     steps: int = STEPS
+    theme: str = "all"
     mutation: str = ""
     jobs: int = 0
 
@@ -38,6 +40,8 @@ class Run:
         words = ["python -m tools.soak --seed", str(seed)]
         if self.steps != STEPS:
             words += ["--steps", str(self.steps)]
+        if self.theme != "all":
+            words += ["--theme", self.theme]
         if self.mutation:
             words += ["--mutation", self.mutation]
         return " ".join(words)
@@ -45,7 +49,7 @@ class Run:
     def one(self, seed: int) -> Result:
         """Play one history."""
         mutation = MUTATIONS[self.mutation]() if self.mutation else None
-        return play(seed, steps=self.steps, mutation=mutation)
+        return play(seed, steps=self.steps, theme=self.theme, mutation=mutation)
 
 
 def results(run: Run) -> Iterator[Result]:
@@ -56,9 +60,24 @@ def results(run: Run) -> Iterator[Result]:
         yield from map(run.one, seeds)
         return
     with ProcessPoolExecutor(
-        jobs, mp_context=get_context("spawn"), max_tasks_per_child=HISTORIES_A_PROCESS
+        jobs,
+        mp_context=get_context("spawn"),
+        initializer=_end_with_parent,
+        max_tasks_per_child=HISTORIES_A_PROCESS,
     ) as pool:
         yield from pool.map(run.one, seeds)
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would play on for nobody."""
+    Thread(target=_follow, daemon=True).start()
+
+
+def _follow() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def soak(run: Run, *, as_json: bool) -> int:
@@ -98,6 +117,7 @@ def _summary(played: list[Result], spent_s: float) -> str:
     deaths = sum(one.deaths for one in played)
     return (
         f"{len(played)} histories, {broken} broken; {hours:.1f} h of virtual time,"
+        f" {sum(one.recoveries for one in played)} recoveries,"
         f" {deaths} deaths of a controller, in {spent_s:.0f} s"
     )
 

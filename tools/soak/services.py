@@ -64,16 +64,16 @@ class Service:
         return found
 
 
-def draw(dice: random.Random) -> tuple[Service, ...]:
-    """One to three services; the more there are the smaller they are."""
-    count = dice.choices((1, 2, 3), weights=(70, 22, 8))[0]
+def draw(dice: random.Random, *, standby: bool = False) -> tuple[Service, ...]:
+    """One to three services; the more there are the smaller they are. `standby`: one, with a standby."""
+    count = 1 if standby else dice.choices((1, 2, 3), weights=(70, 22, 8))[0]
     sizes = (("p0", "d0"), ("p0", "p1", "d0"), ("p0", "d0", "d1")) if count == 1 else (("p0", "d0"),)
     return tuple(
         Service(
             namespace=NAMESPACES[number],
             job_id=f"job-{number}",
             servers=dice.choice(sizes),
-            standby=dice.random() < 0.6,
+            standby=standby or dice.random() < 0.6,
             strategy="grace" if dice.random() < 0.3 else "force",
         )
         for number in range(count)
