@@ -218,6 +218,19 @@ async def actors_are_slow(stage: Stage, dice: random.Random) -> str:
     return f"cluster: {rule}"
 
 
+async def operator_is_slow(stage: Stage, dice: random.Random) -> str:
+    """The instance tables of a service come late, so that old ones stand beside new pods."""
+    rule = Theirs(
+        resource="configmaps",
+        namespace=dice.choice(stage.services).namespace,
+        method="PATCH",
+        delay_s=dice.choice((4.0, 15.0)),
+        times=dice.randint(3, 10),
+    )
+    stage.server.disturbances.add(rule)
+    return f"cluster: {rule}"
+
+
 async def watches_break(stage: Stage, dice: random.Random) -> str:
     """Streams end, also in the middle of a line; with luck the history is gone when they come again."""
     expired = dice.random() < 0.5
@@ -288,7 +301,8 @@ EVENTS: tuple[tuple[int, Event], ...] = (
     (7, api_refuses),
     (6, connection_breaks),
     (5, api_is_slow),
-    (6, actors_are_slow),
+    (5, actors_are_slow),
+    (4, operator_is_slow),
     (5, watches_break),
     (4, watches_fall_silent),
     (10, controller_dies),

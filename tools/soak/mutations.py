@@ -14,13 +14,10 @@ from typing import Any
 from mindie_ha.cluster import documents
 from mindie_ha.engine.reconciling import Planner
 from mindie_ha.model.decisions import Plan
-from mindie_ha.model.ids import PodUID
 from mindie_ha.model.ledgers import WorkloadLedger
-from mindie_ha.model.pods import Pod
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import ScopeView, WorkloadView
 from mindie_ha.policy.planner import plan
-from mindie_ha.ranktable.hccl import parse_hccl
 from mindie_ha.sim.requests import ApiRequest, ApiResponse
 from mindie_ha.sim.server import ApiServer
 
@@ -106,30 +103,27 @@ class ForgetfulBudget(Mutation):
 
 
 class UncheckedTable(Mutation):
-    """Publishes the instance table that it finds, whoever's pods it names."""
+    """Takes every completed instance table for that of the present pods, whoever's it is."""
 
     @staticmethod
     def planner(view: ScopeView, settings: Settings, now_s: float) -> Plan:
-        """Recoveries as ever; the table as if the pods were those that `hccl.json` lists."""
-        found = plan(view, settings, now_s)
-        if found.table is None:
-            return found
-        believed = replace(view, workloads=tuple(map(_as_listed, view.workloads)))
-        return replace(found, table=plan(believed, settings, now_s).table)
+        """Plans as if each `hccl.json` named the pods that are there now."""
+        return plan(replace(view, workloads=tuple(map(_believed, view.workloads))), settings, now_s)
 
 
-def _as_listed(item: WorkloadView) -> WorkloadView:
-    """The workload with its pods as its instance table names them."""
-    if item.rings is None or item.rings.text is None:
+def _believed(item: WorkloadView) -> WorkloadView:
+    """The workload, its instance table under the names of its present pods."""
+    try:
+        table: Object = json.loads((item.rings and item.rings.text) or "{}")
+    except ValueError:
         return item
-    table = parse_hccl(item.rings.text)
-    if not table.completed or len(table.servers) != len(item.pods):
+    servers = table.get("server_list") or ()
+    complete = table.get("status") == "completed" and len(servers) == len(item.pods)
+    if item.rings is None or not complete or not all(pod.ip and pod.alive for pod in item.pods):
         return item
-    pods: list[Pod] = [
-        replace(pod, uid=PodUID(server.server_id), ip=server.container_ip, terminating_since_s=None)
-        for pod, server in zip(item.pods, table.servers, strict=True)
-    ]
-    return replace(item, pods=tuple(pods))
+    for server, pod in zip(servers, item.pods, strict=True):
+        server |= {"container_ip": pod.ip, "host_ip": pod.host_ip, "server_id": pod.uid}
+    return replace(item, rings=replace(item.rings, text=json.dumps(table)))
 
 
 MUTATIONS: dict[str, type[Mutation]] = {

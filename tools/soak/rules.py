@@ -15,6 +15,8 @@ from mindie_ha.sim.storage import Change, Kind
 from tools.soak.judges import Judge, Object
 from tools.soak.services import MS_JOBS
 
+CONFIGURATION = "ascend.kubectl.kubernetes.io/ascend-910-configuration"
+FIRST_SERVER_GROUP = 2
 LEARNS_WITHIN_S = 150.0  # the longest silence of a watch in a history, and a little more
 
 
@@ -99,19 +101,21 @@ class SoakJudge(Judge):
 
     def _table_moved(self, old: Object, new: Object) -> None:
         super()._table_moved(old, new)
-        before, now = _listed(old), _listed(new)
         stored = self.server.core.store.collection(("", "pods"))
         living = {
-            one.obj.get("status", {}).get("podIP"): one.obj["metadata"]["uid"]
+            one.obj.get("status", {}).get("podIP"): one.obj
             for _, one in stored.iterate(new.get("namespace", ""))
         }
-        for group, addresses in now.items():
-            for address in addresses - before.get(group, set()):
-                uid = living.get(address) or self.addresses.get(address, "")
-                if uid in self.deleted:
-                    self.wrong(
-                        4, f"generation {new['generation']} newly lists {address}, whose pod we deleted"
-                    )
+        before = _listed(old)
+        for address, cards in _listed(new).items():
+            pod = living.get(address)
+            uid = pod["metadata"]["uid"] if pod is not None else self.addresses.get(address, "")
+            if address not in before and uid in self.deleted:
+                self.wrong(4, f"generation {new['generation']} newly lists {address}, whose pod we deleted")
+            if before.get(address) != cards and pod is not None and cards != _cards(pod):
+                self.wrong(
+                    4, f"generation {new['generation']} lists cards of {address} that are not its pod's"
+                )
 
     def look(self) -> None:
         """After every step: what the audit log says that was deleted in our name was asked for by UID."""
@@ -135,9 +139,20 @@ def _is_ready(node: Object) -> bool:
 
 
 def _listed(ledger: Object) -> dict[str, set[str]]:
-    """Group -> addresses of its servers in a service ledger."""
+    """Server address -> addresses of its cards in a service ledger."""
     groups = json.loads(ledger["text"])["server_group_list"] if ledger.get("text") else ()
-    return {group["group_id"]: {server["server_ip"] for server in group["server_list"]} for group in groups}
+    return {
+        server["server_ip"]: {card["device_ip"] for card in server.get("device", ())}
+        for group in groups
+        if int(group["group_id"]) >= FIRST_SERVER_GROUP
+        for server in group["server_list"]
+    }
+
+
+def _cards(pod: Object) -> set[str]:
+    """The same as the device plugin wrote it on the pod."""
+    text = (pod["metadata"].get("annotations") or {}).get(CONFIGURATION, "{}")
+    return {card["device_ip"] for card in json.loads(text).get("devices", ())}
 
 
 __all__ = ["SoakJudge"]
