@@ -127,3 +127,18 @@ def test_an_owner_that_gave_up_parks_from_any_phase() -> None:
         world.settle(until=lambda: job.ledger.parked is not None, for_s=30.0)  # noqa: B023
         assert job.ledger.parked is not None
         assert job.ledger.parked.reason == "OwnerGaveUp"
+
+
+def test_a_crash_loop_beside_a_known_active_peer_is_not_well() -> None:
+    """Whatever is known of roles: its phase is Running all along, and its container is not."""
+    world = pair(settings=QUICK)
+    failed, peer = world.pods_of("ms-coordinator")
+    world.lose_node(failed.node)
+    world.now_s += 15.0
+    world.settle(until=lambda: world.phase_of("ms-coordinator") is Phase.SETTLE)
+    new = world.pods_of("ms-coordinator")[0]
+    world.change(new, waiting_reason="CrashLoopBackOff", ready=False)
+    world.settle(for_s=60.0)
+    assert world.phase_of("ms-coordinator") is Phase.SETTLE
+    assert any("is not out of CrashLoopBackOff yet" in item.sentence for item in world.decisions)
+    assert peer.uid not in {item.uid for item in world.deleted}

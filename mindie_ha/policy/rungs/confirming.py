@@ -71,8 +71,8 @@ def _by_kubernetes(look: Look, pods: tuple[Pod, ...]) -> Confirmation:
 def _not_well(look: Look, pods: tuple[Pod, ...]) -> str:
     for pod in pods:
         role = look.view.roles.get(pod.uid)
-        if pod.phase is not PodPhase.RUNNING:
-            return f"{pod.key.name} is not Running yet"
+        if pod.phase is not PodPhase.RUNNING or pod.waiting_reason:  # in a crash loop it is Running all along
+            return f"{pod.key.name} is not {goal(pod)} yet"
         if role is not None and role.healthy is False:
             return f"{pod.key.name} says that it is not well"
         if look.workload.role is Role.CONTROLLER and pod.has_readiness_probe and not pod.ready:
