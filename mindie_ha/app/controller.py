@@ -1,13 +1,20 @@
 """The life cycle of the controller: what starts, in which order it stops, how healthy it is.
 
-Start: caches first, because half a picture looks like missing pods; then the servers, because a table that
-is asked for before the caches are filled would look like a foreign job; then the engine. Stop: the engine
-(nothing new is decided), the servers (streams end cleanly), deliveries, caches, connections.
+Start: the HTTP face, then caches, because half a picture looks like missing pods; then it stands for the
+Lease. While it waits it is a standby: caches warm, the API readable, nothing written. Once it leads, a term
+(`terms.py`) begins; when the Lease is lost the term ends, and the process stands again: its caches are warm,
+and a new process would be no safer, because the fence does not depend on anything having ended.
+
+Stop: whatever writes, then the Lease is given up so that another takes it at once, then streams, caches and
+connections.
+A dry run writes nothing, so it needs no Lease and stands beside whoever leads.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -16,10 +23,12 @@ from aiohttp import web
 from mindie_ha.app.core import Core
 from mindie_ha.app.edges import Edges
 from mindie_ha.app.listening import Listener
-from mindie_ha.app.parts import Parts
+from mindie_ha.app.parts import LeadsAlone, Parts
+from mindie_ha.app.terms import Terms
 from mindie_ha.app.webhooks import WebhookServer
 from mindie_ha.channels.connection_guard import PortLimits
 from mindie_ha.cluster.events import About
+from mindie_ha.cluster.leases import Candidate
 from mindie_ha.cluster.problems import Problem
 from mindie_ha.engine.events import about_of, for_event
 from mindie_ha.engine.passed_reports import PassedReports
@@ -27,10 +36,8 @@ from mindie_ha.engine.reconciling import Planner
 from mindie_ha.engine.records import DecisionRecord
 from mindie_ha.engine.sinks import AuditFile, count, to_log
 from mindie_ha.kit.metrics import Metrics
-from mindie_ha.kit.tasks import OnEnd
 from mindie_ha.model.decisions import Notice
 from mindie_ha.model.errors import MindieHaError
-from mindie_ha.model.ids import node_key
 from mindie_ha.model.roles import Activity
 from mindie_ha.model.settings import Settings
 from mindie_ha.policy.activity import MS_ROLES
@@ -39,6 +46,8 @@ from mindie_ha.web.api import Health, Sources, make_app
 from mindie_ha.web.reports import ScopeReport
 
 HTTP_STOP_S = 2.0  # answers that a reader does not take by then are cut when we stop
+LEASE_STUCK_S = 60.0  # the loop of the Lease turns every few seconds
+STANDBY_S = 1.0  # of waiting for the Lease before it is said
 STUCK_S = 300.0  # a source that asked for nothing for so long is stuck, and only a restart can help
 
 
@@ -54,15 +63,18 @@ class App:
         planner: Planner = plan,
     ) -> None:
         self.settings = settings
-        self.started = asyncio.Event()
-        self.grpc_port = 0
+        self.ready = asyncio.Event()  # the caches are filled, and it leads or stands by
         self.http_port = 0
         self.webhook_port = 0
         self.metrics = Metrics()
         self._serve = edges.serve
         self._audit = AuditFile(audit_file) if audit_file is not None else None
         self.core = Core(settings, edges, metrics=self.metrics)
-        self.parts = parts = Parts(self.core, edges, planner=planner)
+        self.candidate = self._candidate(edges)
+        fence = LeadsAlone() if settings.dry_run else self.candidate
+        self.parts = parts = Parts(self.core, edges, fence=fence, planner=planner)
+        self.terms = Terms(self.core, parts, edges)
+        self.started = self.terms.begun  # it leads, and serves
         self.desk = self.core.desk
         self.recorder, self.writer, self.engine = parts.recorder, parts.writer, parts.engine
         self.outlets, self.public, self.signals = parts.outlets, parts.public, parts.signals
@@ -71,6 +83,23 @@ class App:
         self.recorder.listeners.append(self._spread)
         self.core.store.refusals.listeners.append(self._problem)
         self._gauge()
+
+    @property
+    def grpc_port(self) -> int:
+        """Where rank tables are served; 0 before we led."""
+        return self.terms.grpc_port
+
+    def _candidate(self, edges: Edges) -> Candidate:
+        return Candidate(
+            client=self.core.client,
+            namespace=self.settings.cluster.namespace,
+            identity=edges.identity or f"mindie-ha_{edges.entropy.uuid()[:8]}",
+            settings=self.settings.lease,
+            steady=edges.steady,
+            wall=edges.clock.wall,
+            entropy=edges.entropy.child("lease"),
+            log=edges.log,
+        )
 
     def reports(self) -> list[ScopeReport]:
         """How every service and job is."""
@@ -96,22 +125,19 @@ class App:
                 await runner.setup()
                 await self._listen(listener, hook)
             await core.synced()
-            if self._serve:
-                self.grpc_port = await self.outlets.start()
-                self._guard_ports(http=False)
-            core.supervisor.start("events", self.parts.events.run)
-            core.supervisor.start("roles", self.parts.roles.run)
-            core.supervisor.start("engine", self.engine.run, on_end=OnEnd.FAIL)
-            self.engine.touch(core.store.scopes())
-            self.engine.touch(node_key(name) for name in core.store.node_names())
-            self.started.set()
-            core.log.info("started", grpc_port=self.grpc_port, http_port=self.http_port)
-            await core.supervisor.failed.wait()
-            raise MindieHaError(core.supervisor.failure)
+            if self.settings.dry_run:
+                await self._term()
+            core.supervisor.start("lease", self.candidate.run)
+            while True:
+                await self._stand()
+                await self._term()
         finally:
-            self.started.clear()
-            await core.supervisor.stop("engine")
-            await self.outlets.stop()
+            self.ready.clear()
+            await self.terms.silence()
+            await core.supervisor.stop("lease")
+            if not self.settings.dry_run:
+                await self.candidate.release()
+            await self.terms.end()
             await core.supervisor.close()
             await self.parts.roles.close()
             await runner.cleanup()
@@ -125,37 +151,87 @@ class App:
         supervisor = self.core.supervisor
         self.http_port = await listener.start()
         self.webhook_port = await hook.start()
-        self._guard_ports(http=True)
+        web_ = self.settings.http
+        limits = PortLimits(per_address=web_.max_connections_per_address, total=web_.max_connections)
+        for port in filter(None, (self.http_port, self.webhook_port)):
+            self.parts.guard.watch(port, limits)
         supervisor.start("connections", self.parts.guard.run)
         if self.settings.http.tls_cert:
             supervisor.start("http certificates", listener.follow)
         if hook.enabled:
             supervisor.start("webhook certificates", hook.follow)
 
-    def _guard_ports(self, *, http: bool) -> None:
-        """Bound the connections of one address, to a port that is open now."""
-        grpc, web_ = self.settings.grpc, self.settings.http
-        if http:
-            limits = PortLimits(per_address=web_.max_connections_per_address, total=web_.max_connections)
-            self.parts.guard.watch(self.http_port, limits)
-            if self.webhook_port:
-                self.parts.guard.watch(self.webhook_port, limits)
-        else:
-            self.parts.guard.watch(self.grpc_port, PortLimits(per_address=grpc.max_connections_per_address))
+    async def _stand(self) -> None:
+        """Wait until we lead."""
+        self.candidate.stand()
+        with suppress(TimeoutError):  # a Lease that is free is taken before anybody is told
+            async with asyncio.timeout(STANDBY_S):
+                await self._until(self.candidate.acquired.wait())
+                return
+        self.ready.set()
+        self.core.log.info("standing by", leader=self.candidate.leader, http_port=self.http_port)
+        await self._until(self.candidate.acquired.wait())
+
+    async def _term(self) -> None:
+        """Lead until it is lost."""
+        lost = None if self.settings.dry_run else self.candidate.lost
+        await self._until(self._lead(), unless=lost)
+        await self.terms.silence()
+        await self.terms.end()
+
+    async def _lead(self) -> None:
+        await self.terms.begin()
+        self.ready.set()
+        self.core.log.info("started", grpc_port=self.grpc_port, http_port=self.http_port)
+        await asyncio.get_running_loop().create_future()
+
+    async def _until(
+        self, body: Coroutine[object, object, object], *, unless: asyncio.Event | None = None
+    ) -> None:
+        """Await something, for as long as `unless` does not come. MindieHaError when a part of us fails."""
+        failed = self.core.supervisor.failed
+        waits = [asyncio.ensure_future(event.wait()) for event in (failed, unless) if event is not None]
+        task = asyncio.ensure_future(body)
+        try:
+            await asyncio.wait({task, *waits}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                task.result()
+            elif failed.is_set():
+                raise MindieHaError(self.core.supervisor.failure)
+        finally:
+            for one in (task, *waits):
+                one.cancel()
+            await asyncio.gather(task, *waits, return_exceptions=True)
 
     def health(self) -> Health:
-        """Live: no source is stuck. Ready: caches filled and servers listening.
+        """Live: no source is stuck, the Lease is looked after. Ready: caches filled, and who leads serves.
 
         A server that does not answer makes us neither: a restart would end streams whose tables we still
         have, and clients must reach us all the while. `reasons` names it.
         """
         problems = self.core.mirror.problems()
-        reasons = tuple(f"{source}: {reason}" for source, reason in sorted(problems.items()))
-        started = self.started.is_set()
-        stuck = started and self.core.mirror.idlest_s() > STUCK_S
-        if stuck:
-            reasons = (*reasons, f"a source asked for nothing for more than {STUCK_S:g} s")
-        return Health(live=not stuck, ready=started, reasons=reasons)
+        reasons = [f"{source}: {reason}" for source, reason in sorted(problems.items())]
+        label = self.terms.label
+        reasons += [text for text in (self.candidate.problem, label.problem if label else "") if text]
+        ready = self.ready.is_set()
+        idle = ready and self.core.mirror.idlest_s() > STUCK_S
+        if idle:
+            reasons.append(f"a source asked for nothing for more than {STUCK_S:g} s")
+        stalled = ready and not self.settings.dry_run and self.candidate.idle_s > LEASE_STUCK_S
+        if stalled:
+            reasons.append(f"the lease was not looked after for more than {LEASE_STUCK_S:g} s")
+        serves = self.started.is_set() or not self._leads()
+        leader = self.candidate.leader
+        return Health(
+            live=not (idle or stalled),
+            ready=ready and serves,
+            reasons=tuple(reasons),
+            leads=self.started.is_set() and self._leads(),
+            leader=leader,
+        )
+
+    def _leads(self) -> bool:
+        return self.settings.dry_run or self.candidate.leads
 
     def _web(self) -> web.Application:
         sources = Sources(
@@ -178,7 +254,8 @@ class App:
     def _gauge(self) -> None:
         """Gauges that are read from the live parts when somebody scrapes."""
         self.metrics.subscribers.set_function(lambda: self.outlets.mailboxes.open_streams)
-        self.metrics.leader.set_function(lambda: float(self.started.is_set()))
+        self.metrics.leader.set_function(lambda: float(self.started.is_set() and self._leads()))
+        self.metrics.lease_age_s.set_function(lambda: self.candidate.age_s)
         for role in sorted(MS_ROLES):
             for what in Activity:
                 count_of = partial(self.core.store.roles.count, role, what)

@@ -12,9 +12,11 @@ from pathlib import Path
 
 from mindie_ha.app.core import Core
 from mindie_ha.app.edges import Edges
-from mindie_ha.app.parts import writer_of
+from mindie_ha.app.parts import LeadsAlone, writer_of
 from mindie_ha.cluster.connections import connect
+from mindie_ha.cluster.lease_records import LeaseRecord
 from mindie_ha.cluster.ledgers import Ledgers
+from mindie_ha.cluster.resources import LEASE
 from mindie_ha.engine.adoption_desk import AdoptionDesk
 from mindie_ha.engine.isolation_desk import IsolationDesk
 from mindie_ha.engine.node_ledgers import NodeLedgers
@@ -24,7 +26,7 @@ from mindie_ha.kit.clock import LoopClock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.logs import silent_log
 from mindie_ha.kit.metrics import Metrics
-from mindie_ha.model.errors import NotFound, Unreachable
+from mindie_ha.model.errors import ClusterError, InputError, NotFound, Unreachable
 from mindie_ha.model.ids import ObjectKey, service_key
 from mindie_ha.model.settings import Settings
 from mindie_ha.web.fault_reports import FleetFaults
@@ -56,7 +58,17 @@ async def looking(settings: Settings, *, kubeconfig: Path | None) -> AsyncIterat
 async def observe(settings: Settings, *, kubeconfig: Path | None) -> Overview:
     """Look at the cluster once, without a running controller."""
     async with looking(settings, kubeconfig=kubeconfig) as core:
-        return core.reporter.overview()
+        return core.reporter.overview().model_copy(update={"leader": await _leader(core)})
+
+
+async def _leader(core: Core) -> str:
+    """Who holds the Lease, whether alive or not; empty where it cannot be read."""
+    key = ObjectKey(core.settings.cluster.namespace, core.settings.lease.name)
+    try:
+        raw = await core.client.get(LEASE, key)
+        return LeaseRecord.read(raw).holder
+    except (ClusterError, InputError):
+        return ""
 
 
 async def observe_faults(settings: Settings, *, node: str, kubeconfig: Path | None) -> FleetFaults:
@@ -71,7 +83,9 @@ async def observe_faults(settings: Settings, *, node: str, kubeconfig: Path | No
 async def isolation_desk(settings: Settings, *, kubeconfig: Path | None) -> AsyncIterator[IsolationDesk]:
     """Where isolations are asked for without the API of a controller; the one that runs sets the taint."""
     async with looking(settings, kubeconfig=kubeconfig) as core:
-        ledgers = Ledgers(store=core.store, writer=writer_of(core), namespace=settings.cluster.namespace)
+        ledgers = Ledgers(
+            store=core.store, writer=writer_of(core, fence=LeadsAlone()), namespace=settings.cluster.namespace
+        )
         nodes = NodeLedgers(store=core.store, ledgers=ledgers, clock=core.clock)
         yield IsolationDesk(store=core.store, nodes=nodes, clock=core.clock, settings=settings)
 
@@ -80,7 +94,9 @@ async def isolation_desk(settings: Settings, *, kubeconfig: Path | None) -> Asyn
 async def rearm_desk(settings: Settings, *, kubeconfig: Path | None) -> AsyncIterator[RearmDesk]:
     """Where a parked workload is re-armed without the API of a controller; the one that runs acts on it."""
     async with looking(settings, kubeconfig=kubeconfig) as core:
-        ledgers = Ledgers(store=core.store, writer=writer_of(core), namespace=settings.cluster.namespace)
+        ledgers = Ledgers(
+            store=core.store, writer=writer_of(core, fence=LeadsAlone()), namespace=settings.cluster.namespace
+        )
         yield RearmDesk(store=core.store, ledgers=ledgers, clock=core.clock, settings=settings)
 
 
@@ -88,14 +104,16 @@ async def rearm_desk(settings: Settings, *, kubeconfig: Path | None) -> AsyncIte
 async def adoption_desk(settings: Settings, *, kubeconfig: Path | None) -> AsyncIterator[AdoptionDesk]:
     """Where a job is labelled without the API of a controller; the one that runs adopts its PodGroup."""
     async with looking(settings, kubeconfig=kubeconfig) as core:
-        yield AdoptionDesk(store=core.store, writer=writer_of(core), settings=settings)
+        yield AdoptionDesk(store=core.store, writer=writer_of(core, fence=LeadsAlone()), settings=settings)
 
 
 @asynccontextmanager
 async def pause_desk(settings: Settings, *, kubeconfig: Path | None) -> AsyncIterator[PauseDesk]:
     """Where people pause and resume without the API of a controller; the one that runs obeys."""
     async with looking(settings, kubeconfig=kubeconfig) as core:
-        ledgers = Ledgers(store=core.store, writer=writer_of(core), namespace=settings.cluster.namespace)
+        ledgers = Ledgers(
+            store=core.store, writer=writer_of(core, fence=LeadsAlone()), namespace=settings.cluster.namespace
+        )
         yield PauseDesk(store=core.store, ledgers=ledgers, clock=core.clock, settings=settings)
 
 

@@ -6,6 +6,8 @@ for commands that ask for one thing and go.
 
 from __future__ import annotations
 
+import math
+
 from mindie_ha.app.core import Core
 from mindie_ha.app.edges import Edges
 from mindie_ha.channels import ms_endpoints
@@ -13,7 +15,7 @@ from mindie_ha.channels.connection_guard import ConnectionGuard
 from mindie_ha.cluster.events import Events
 from mindie_ha.cluster.ledgers import Ledgers
 from mindie_ha.cluster.reviews import Reviews
-from mindie_ha.cluster.writer import Writer
+from mindie_ha.cluster.writer import Fence, Writer
 from mindie_ha.engine.adoption_desk import AdoptionDesk
 from mindie_ha.engine.executor import Executor
 from mindie_ha.engine.isolation_desk import IsolationDesk
@@ -36,21 +38,23 @@ from mindie_ha.web.access import Access, AccessRules
 
 
 class LeadsAlone:
-    """The fence of a controller that runs as the only replica."""
+    """The fence of whoever needs no Lease: a dry run, and a command that records what a person asks for."""
 
-    def guard(self) -> None:
+    def guard(self) -> float:
         """Always lets through."""
+        return math.inf
 
 
 class Parts:
     """What acts; see the module."""
 
-    def __init__(self, core: Core, edges: Edges, *, planner: Planner = plan) -> None:
+    def __init__(self, core: Core, edges: Edges, *, fence: Fence, planner: Planner = plan) -> None:
         self._core = core
         self._planner = planner
         settings, store, clock = core.settings, core.store, core.clock
         self.recorder = Recorder()
-        self.writer = writer_of(core)
+        self._fence = fence
+        self.writer = writer_of(core, fence=fence)
         ledgers = Ledgers(store=store, writer=self.writer, namespace=settings.cluster.namespace)
         self.nodes = NodeLedgers(store=store, ledgers=ledgers, clock=clock)
         self.isolations = IsolationDesk(store=store, nodes=self.nodes, clock=clock, settings=settings)
@@ -128,6 +132,7 @@ class Parts:
             signals=self.signals,
             reports=self.public,
             writer=self.writer,
+            fence=self._fence,
             session=edges.session,
             clock=core.clock,
             entropy=core.entropy.child("outlets"),
@@ -151,12 +156,12 @@ class Parts:
         )
 
 
-def writer_of(core: Core) -> Writer:
+def writer_of(core: Core, *, fence: Fence) -> Writer:
     """Where every write of a process goes through."""
     return Writer(
         client=core.client,
         answers=core.store,
-        fence=LeadsAlone(),
+        fence=fence,
         clock=core.clock,
         entropy=core.entropy.child("writer"),
         settings=core.settings.cluster,

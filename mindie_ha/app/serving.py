@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import socket
 import sys
 from pathlib import Path
 
 from mindie_ha.app.controller import App
 from mindie_ha.app.edges import Edges
 from mindie_ha.cluster.connections import connect
+from mindie_ha.cluster.leader_labels import own_pod
 from mindie_ha.kit import heaps
-from mindie_ha.kit.clock import LoopClock
+from mindie_ha.kit.clock import LoopClock, boot_time
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.logs import make_log
 from mindie_ha.model.settings import Settings
@@ -29,6 +32,9 @@ async def serve(
         clock=LoopClock(),
         entropy=Entropy(),
         log=log,
+        steady=boot_time,
+        identity=f"{os.environ.get('POD_NAME') or socket.gethostname()}_{Entropy().uuid()[:8]}",
+        pod=own_pod(os.environ),
         filled=heaps.freeze,
         in_pod=kubeconfig is None,
     )

@@ -10,6 +10,7 @@ or one dead target could delay another.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ import aiohttp
 
 from mindie_ha.channels.deliveries import DELIVERED, Outcome
 from mindie_ha.channels.ports import HttpTarget, TableVersion
+from mindie_ha.model.errors import LeaseLost
 
 GENERATION_HEADER = "X-Mindie-Ha-Generation"
 DIGEST_HEADER = "X-Mindie-Ha-Digest"
@@ -37,8 +39,15 @@ def open_session() -> aiohttp.ClientSession:
 class HttpPush:
     """The attempts of all HTTP deliveries; owns the session."""
 
-    def __init__(self, open_session: SessionFactory = open_session, *, timeout_s: float = 5.0) -> None:
+    def __init__(
+        self,
+        open_session: SessionFactory = open_session,
+        *,
+        timeout_s: float = 5.0,
+        gate: Callable[[], float] = lambda: math.inf,
+    ) -> None:
         self._open_session = open_session
+        self._gate = gate
         self._timeout = aiohttp.ClientTimeout(
             total=timeout_s, sock_connect=min(timeout_s, _CONNECT_TIMEOUT_S)
         )
@@ -49,6 +58,7 @@ class HttpPush:
         if self._session is None:
             self._session = self._open_session()
         try:
+            self._gate()  # a table that is pushed by who no longer leads would undo a newer one
             async with self._session.post(
                 target.url,
                 data=table.text.encode(),
@@ -57,6 +67,8 @@ class HttpPush:
                 allow_redirects=False,
             ) as response:
                 return await _judge(response)
+        except LeaseLost as error:
+            return Outcome("failed", str(error))
         except TimeoutError as error:
             return Outcome("failed", str(error) or f"no answer within {self._timeout.total:g} s")
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:

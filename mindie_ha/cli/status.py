@@ -69,6 +69,8 @@ def show(found: dict[str, Any]) -> None:
         print_line(isolated_line(each))
     for each in found["pauses"]:
         print_line(paused_line(each))
+    if found.get("leader"):
+        print_line(f"leader: {found['leader']}")
     for each in found["problems"]:
         print_line(f"not understood: {each['object']}: {each['problem']}")
 

@@ -1,7 +1,8 @@
 """Verbs on objects: paths, queries and error mapping over a `Transport`; bodies stay bytes.
 
-No retries and no fence here: reading callers (informers) and writing ones (`writer.py`) each have their own
-policy, at exactly one level.
+No retries and no fence here: reading callers (informers) and writing ones (`writer.py`, `leases.py`) have
+their own policy each, at exactly one level. A write takes the caller's `gate`, which says right before it
+leaves whether it may, and for how long it may be under way.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mindie_ha.cluster.resources import Resource
-from mindie_ha.cluster.transports import Transport, bounded_lines, check
+from mindie_ha.cluster.transports import Gate, Transport, bounded_lines, check
 from mindie_ha.model.ids import ObjectKey
 
 
@@ -45,9 +46,9 @@ class Client:
         self._transport = transport
         self._timeout_s = request_timeout_s
 
-    async def get(self, resource: Resource, key: ObjectKey) -> bytes:
+    async def get(self, resource: Resource, key: ObjectKey, *, gate: Gate | None = None) -> bytes:
         """One object."""
-        return await self._send("get", "GET", resource, resource.path(key), key=key)
+        return await self._send("get", "GET", resource, resource.path(key), key=key, gate=gate)
 
     async def list_page(
         self,
@@ -85,23 +86,35 @@ class Client:
         ):
             yield lines
 
-    async def create(self, resource: Resource, namespace: str, body: bytes) -> bytes:
+    async def create(
+        self, resource: Resource, namespace: str, body: bytes, *, gate: Gate | None = None
+    ) -> bytes:
         """Create; Conflict where it exists."""
-        return await self._send("create", "POST", resource, resource.collection(namespace), body=body)
-
-    async def replace(self, resource: Resource, key: ObjectKey, body: bytes) -> bytes:
-        """Update whole; with a resourceVersion in `body`, only if it is the current one."""
-        return await self._send("update", "PUT", resource, resource.path(key), key=key, body=body)
-
-    async def patch(self, resource: Resource, key: ObjectKey, body: bytes, *, kind: PatchKind) -> bytes:
-        """Change parts."""
         return await self._send(
-            "patch", "PATCH", resource, resource.path(key), key=key, body=body, content=kind
+            "create", "POST", resource, resource.collection(namespace), body=body, gate=gate
         )
 
-    async def delete(self, resource: Resource, key: ObjectKey, options: bytes) -> bytes:
+    async def replace(
+        self, resource: Resource, key: ObjectKey, body: bytes, *, gate: Gate | None = None
+    ) -> bytes:
+        """Update whole; with a resourceVersion in `body`, only if it is the current one."""
+        return await self._send("update", "PUT", resource, resource.path(key), key=key, body=body, gate=gate)
+
+    async def patch(
+        self, resource: Resource, key: ObjectKey, body: bytes, *, kind: PatchKind, gate: Gate | None = None
+    ) -> bytes:
+        """Change parts."""
+        return await self._send(
+            "patch", "PATCH", resource, resource.path(key), key=key, body=body, content=kind, gate=gate
+        )
+
+    async def delete(
+        self, resource: Resource, key: ObjectKey, options: bytes, *, gate: Gate | None = None
+    ) -> bytes:
         """Delete with DeleteOptions; the answer is the object as it terminates, or a Status."""
-        return await self._send("delete", "DELETE", resource, resource.path(key), key=key, body=options)
+        return await self._send(
+            "delete", "DELETE", resource, resource.path(key), key=key, body=options, gate=gate
+        )
 
     async def _send(
         self,
@@ -114,10 +127,12 @@ class Client:
         query: dict[str, str] | None = None,
         body: bytes | None = None,
         content: str = "application/json",
+        gate: Gate | None = None,
     ) -> bytes:
         headers = {"Content-Type": content} if body is not None else {}
+        limit_s = self._timeout_s if gate is None else min(self._timeout_s, gate())
         reply = await self._transport.request(
-            method, path, query=query, body=body, headers=headers, timeout_s=self._timeout_s
+            method, path, query=query, body=body, headers=headers, timeout_s=limit_s, gate=gate
         )
         return check(reply, action=f"{verb} {resource.plural}" + (f" {key}" if key else ""))
 

@@ -22,8 +22,9 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import yaml
+from aiohttp.abc import AbstractStreamWriter
 
-from mindie_ha.cluster.transports import Reply, check
+from mindie_ha.cluster.transports import Gate, Reply, check
 from mindie_ha.model.errors import ClusterError, InputError, MindieHaError, Unreachable
 
 CONNECT_TIMEOUT_S = 10.0
@@ -32,6 +33,28 @@ POOL = 256  # connections: one per watch and per write in flight
 # The library looks into a parsed file without checking its shape.
 _MALFORMED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError)
 _NO_ANSWER = (aiohttp.ClientError, OSError, asyncio.TimeoutError)
+
+
+class GatedPayload(aiohttp.BytesPayload):
+    """A body that asks before it leaves.
+
+    aiohttp sends the headers together with the first bytes of the body, once there is a connection. A gate
+    that raises ends the request there: a server that got less than the announced length carries nothing out.
+    """
+
+    def __init__(self, body: bytes, gate: Gate) -> None:
+        super().__init__(body)
+        self._gate = gate
+        self.refused: MindieHaError | None = None  # what the gate raised
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        """Ask, then write. Raises what the gate raises; nothing awaits between the two."""
+        try:
+            self._gate()
+        except MindieHaError as error:
+            self.refused = error
+            raise
+        await super().write_with_length(writer, content_length)
 
 
 class KubernetesTransport:
@@ -56,16 +79,20 @@ class KubernetesTransport:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         timeout_s: float,
+        gate: Gate | None = None,
     ) -> Reply:
         """The reply, whatever its status; raises Unreachable where there is none in time."""
         limit = aiohttp.ClientTimeout(total=timeout_s)
         arguments = await self._arguments(headers)
+        data = body if gate is None else GatedPayload(body or b"", gate)
         try:
             async with self._session.request(
-                method, self._url(path, query), data=body, timeout=limit, allow_redirects=False, **arguments
+                method, self._url(path, query), data=data, timeout=limit, allow_redirects=False, **arguments
             ) as response:
                 content = await response.read()
         except _NO_ANSWER as error:
+            if isinstance(data, GatedPayload) and data.refused is not None:
+                raise data.refused from error
             raise _unreachable(method, path, error) from error
         self._notice(response.status)
         return Reply(response.status, content, _lower(response.headers))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -28,6 +28,9 @@ from mindie_ha.model.errors import (
     Throttled,
     Unreachable,
 )
+
+Gate = Callable[[], float]
+"""Asked when a request is about to leave: for how many seconds it may be under way. Raises to stop it."""
 
 DEFAULT_RETRY_AFTER_S = 1.0
 MAX_RETRY_AFTER_S = 60.0
@@ -58,8 +61,13 @@ class Transport(Protocol):
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         timeout_s: float,
+        gate: Gate | None = None,
     ) -> Reply:
-        """The reply, whatever its status; raises Unreachable where there is none in time."""
+        """The reply, whatever its status; raises Unreachable where there is none in time.
+
+        `gate` is asked once more when everything that takes time (credentials, a connection) is done, right
+        before the bytes leave; what it raises is raised, and then nothing was sent that could be carried out.
+        """
         ...
 
     def stream(
@@ -163,4 +171,4 @@ async def within(delay_s: float, iterator: AsyncIterator[bytes]) -> AsyncGenerat
         yield item
 
 
-__all__ = ["Reply", "Silent", "Transport", "bounded_lines", "check", "error_of", "within"]
+__all__ = ["Gate", "Reply", "Silent", "Transport", "bounded_lines", "check", "error_of", "within"]

@@ -1,6 +1,7 @@
 """Every write to the cluster, in one place, so that none escapes the rules:
 
-* the fence is asked right before each request leaves, retries included (`LeaseLost` stops it);
+* the fence is asked right before each request leaves, retries included (`LeaseLost` stops it), and a request
+  waits for its answer no longer than the fence is certain to stand;
 * deletes carry the UID, updates the resourceVersion: what was not looked at is not touched;
 * a write whose outcome is unknown (no answer, 5xx) is looked up before it is repeated;
 * writes run in parallel up to a cap and below a rate; answers go to the store at once;
@@ -36,8 +37,8 @@ Body = dict[str, Any]  # an object as decoded JSON
 class Fence(Protocol):
     """Stops writes of a process that does not lead."""
 
-    def guard(self) -> None:
-        """Return while we lead; raise LeaseLost otherwise. Never awaits."""
+    def guard(self) -> float:
+        """Seconds for which a request may be under way; raises LeaseLost if we do not lead. Never awaits."""
         ...
 
 
@@ -79,7 +80,7 @@ class Writer:
     ) -> None:
         self._client = client
         self._answers = answers
-        self._fence = fence
+        self._gate = fence.guard
         self._clock = clock
         self._entropy = entropy
         self._log = log
@@ -95,6 +96,11 @@ class Writer:
 
         `permit` is asked before each try and may raise, which ends it.
         """
+
+        def gate() -> float:
+            permit()
+            return self._gate()
+
         options: Body = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
         if grace_s is not None:
             options["gracePeriodSeconds"] = grace_s
@@ -104,7 +110,7 @@ class Writer:
             if unsure and await self._deleted(key, uid, grace_s):
                 return Written.DONE
             try:
-                await self._send(lambda: self._client.delete(POD, key, sent), permit=permit)
+                await self._send(lambda: self._client.delete(POD, key, sent, gate=gate))
             except NotFound:
                 return Written.ALREADY
             except Conflict:
@@ -214,9 +220,11 @@ class Writer:
                 return Written.DONE
             try:
                 if resource_version:
-                    await self._send(lambda: self._client.replace(CONFIG_MAP, key, sent))
+                    await self._send(lambda: self._client.replace(CONFIG_MAP, key, sent, gate=self._gate))
                 else:
-                    await self._send(lambda: self._client.create(CONFIG_MAP, key.namespace, sent))
+                    await self._send(
+                        lambda: self._client.create(CONFIG_MAP, key.namespace, sent, gate=self._gate)
+                    )
             except Conflict:
                 if resource_version or not await self._relabelled(key, meta.get("labels") or {}):
                     await self.refresh(CONFIG_MAP, key)
@@ -287,7 +295,7 @@ class Writer:
 
         async def attempt(_unsure: bool) -> Written:
             try:
-                await self._send(lambda: self._client.create(EVENT, namespace, sent))
+                await self._send(lambda: self._client.create(EVENT, namespace, sent, gate=self._gate))
             except Conflict:
                 return Written.ALREADY  # the name is random: it is ours, an answer was lost
             return Written.DONE
@@ -339,6 +347,7 @@ class Writer:
         try:
             async for turn in policy:
                 with turn:
+                    self._gate()  # who does not lead does not even look
                     try:
                         written = await attempt(unsure)
                     except Unreachable:
@@ -366,19 +375,17 @@ class Writer:
             raise InputError("has no metadata.resourceVersion", where=where)
         return current, meta
 
-    async def _send(
-        self, request: Callable[[], Awaitable[bytes]], *, permit: Callable[[], None] = _always
-    ) -> None:
+    async def _send(self, request: Callable[[], Awaitable[bytes]]) -> None:
         async with self._parallel:
             await self._pace.turn()
-            permit()
-            self._fence.guard()  # nothing may await between these lines and the request
             body = await request()
         self._answers.apply_response(body)
 
     async def _patch(self, resource: Resource, key: ObjectKey, patch: Body) -> None:
         sent = orjson.dumps(patch)
-        await self._send(lambda: self._client.patch(resource, key, sent, kind=PatchKind.MERGE))
+        await self._send(
+            lambda: self._client.patch(resource, key, sent, kind=PatchKind.MERGE, gate=self._gate)
+        )
 
     async def _first(self, key: ObjectKey, name: str, text: str | None, labels: Mapping[str, str]) -> Written:
         if text is None:
@@ -390,7 +397,7 @@ class Writer:
             "data": {name: text},
         }
         sent = orjson.dumps(body)
-        await self._send(lambda: self._client.create(CONFIG_MAP, key.namespace, sent))
+        await self._send(lambda: self._client.create(CONFIG_MAP, key.namespace, sent, gate=self._gate))
         return Written.DONE
 
     async def _relabelled(self, key: ObjectKey, labels: Mapping[str, str]) -> bool:

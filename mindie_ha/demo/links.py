@@ -14,7 +14,7 @@ from contextlib import aclosing, asynccontextmanager
 import orjson
 
 from mindie_ha.channels.ms_endpoints import Answer, Unanswered
-from mindie_ha.cluster.transports import Reply, check
+from mindie_ha.cluster.transports import Gate, Reply, check
 from mindie_ha.model.errors import Unreachable
 from mindie_ha.sim.ms.programs import MsPrograms
 from mindie_ha.sim.requests import ApiRequest, Exchange
@@ -39,8 +39,11 @@ class ExchangeTransport:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         timeout_s: float,
+        gate: Gate | None = None,
     ) -> Reply:
         """The reply, whatever its status; raises Unreachable where there is none in time."""
+        if gate is not None:
+            gate()
         request = self._request(method, path, query, headers, body or b"")
         try:
             async with asyncio.timeout(timeout_s):

@@ -1,12 +1,14 @@
-"""The channels of one process, built from the settings, with one start and one stop.
+"""The channels of one process, built from the settings; they begin and end with each time we lead.
 
-Order at stop: streams end first, then deliveries; what is owed then stays owed and is handed over by whoever
-publishes next.
+Order at stop: streams end first, so that their clients find whoever leads next, then deliveries; what is owed
+then stays owed and is handed over by whoever publishes next. Each time begins with channels that know
+nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import aiohttp
 
@@ -25,7 +27,7 @@ from mindie_ha.channels.settings import (
     UpstreamSettings,
 )
 from mindie_ha.channels.signal_streams import SignalStreams
-from mindie_ha.cluster.writer import Writer
+from mindie_ha.cluster.writer import Fence, Writer
 from mindie_ha.engine.boot_tables import BootTables
 from mindie_ha.engine.peer_checks import Proxies
 from mindie_ha.engine.signal_desk import SignalDesk
@@ -49,6 +51,7 @@ class Outlets:
         signals: SignalDesk,
         reports: FaultPort,
         writer: Writer,
+        fence: Fence,
         session: Callable[[], aiohttp.ClientSession],
         clock: Clock,
         entropy: Entropy,
@@ -62,28 +65,36 @@ class Outlets:
         self._settings = settings.grpc
         self._clock = clock
         self._many_behind = Proxies(settings.grpc.trusted_proxies).__contains__
-        limits = _limits(settings.grpc, many_behind=self._many_behind)
-        self.mailboxes = Mailboxes(tables=desk, clock=clock, limits=limits)
-        self.streams = SignalStreams(port=signals, clock=clock)
-        signals.attach(self.streams)
+        self._limits = _limits(settings.grpc, many_behind=self._many_behind)
+        self._signals = signals
         self._reports = reports
         self._entropy = entropy
+        self._supervisor = supervisor
+        self._boot_tables = BootTables(writer)
+        self._push = partial(HttpPush, session, timeout_s=settings.table.push_timeout_s, gate=fence.guard)
         self._server: GrpcServer | None = None
         self._passthrough: Passthrough | None = None
         self.port = 0
+        desk.receipt_listeners.append(self._receipt)
+        self.begin()
+
+    def begin(self) -> None:
+        """Channels without streams and deliveries; what an earlier time left behind is forgotten."""
+        self.mailboxes = Mailboxes(tables=self._desk, clock=self._clock, limits=self._limits)
+        self.streams = SignalStreams(port=self._signals, clock=self._clock)
+        self._signals.attach(self.streams)
         self._publisher = Publisher(
-            tables=desk,
+            tables=self._desk,
             mailboxes=self.mailboxes,
-            configmaps=BootTables(writer),
-            http=HttpPush(session, timeout_s=settings.table.push_timeout_s),
-            clock=clock,
-            entropy=entropy,
-            supervisor=supervisor,
+            configmaps=self._boot_tables,
+            http=self._push(),
+            clock=self._clock,
+            entropy=self._entropy,
+            supervisor=self._supervisor,
             settings=PublisherSettings(),
             on_problem=self._problem,
         )
-        desk.attach(self._publisher)
-        desk.receipt_listeners.append(self._receipt)
+        self._desk.attach(self._publisher)
 
     async def start(self) -> int:
         """Listen; the gRPC port."""
@@ -105,8 +116,11 @@ class Outlets:
 
     async def stop(self) -> None:
         """End streams, then deliveries."""
+        self.mailboxes.close()
+        self.streams.close()
         if self._server is not None:
             await self._server.stop()
+            self._server = None
         await self._publisher.close()
 
     def current(self, service: ServiceRef) -> TableVersion | None:

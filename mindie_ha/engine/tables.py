@@ -109,8 +109,9 @@ class TableDesk:
         self.receipt_listeners: list[ReceiptListener] = []
 
     def attach(self, publisher: Publishing) -> None:
-        """Connect the publisher; it needs this desk as its port, so it comes second."""
+        """Connect a publisher, which needs this desk as its port; a new one has got nothing yet."""
         self._publisher = publisher
+        self._given.clear()
 
     # -- the engine's side -------------------------------------------------------------------------
 

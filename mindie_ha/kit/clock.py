@@ -8,7 +8,10 @@ Wall time does not jump: where the system's clock is set (NTP after a long while
 evenly and moves towards it by at most `SLEW`. Deadlines of a recovery are wall time, because they must
 survive us; a jump would end all of them at once, or hold them for as long as it was wide.
 
-Time-outs of the network and of the Lease are never scaled: those use `asyncio.timeout` directly.
+Time-outs of the network and of the Lease are never scaled: those use `asyncio.timeout` directly. The deadline
+of the Lease is read from a `Steady` source: `boot_time` in a real process, because on Linux the loop's clock
+(CLOCK_MONOTONIC) goes on while a process is stopped (SIGSTOP) but not while the machine sleeps, and
+CLOCK_BOOTTIME goes on in both.
 """
 
 from __future__ import annotations
@@ -20,6 +23,20 @@ from typing import Protocol
 
 MIN_DELAY_S = 1e-5
 SLEW = 0.1  # share of the time that passes by which wall time approaches the system's
+
+
+Steady = Callable[[], float]
+"""Seconds since an arbitrary origin, never scaled, never going back."""
+
+
+def loop_time() -> float:
+    """The running loop's time: virtual in tests."""
+    return asyncio.get_running_loop().time()
+
+
+def boot_time() -> float:
+    """Seconds that passed in this machine, those included in which it or this process stood still."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 class Clock(Protocol):
@@ -97,4 +114,4 @@ class LoopClock:
         return max(delay_s / self.speed, MIN_DELAY_S) if delay_s > 0 else 0.0
 
 
-__all__ = ["Clock", "LoopClock"]
+__all__ = ["Clock", "LoopClock", "Steady", "boot_time", "loop_time"]

@@ -85,6 +85,7 @@ class Metrics:
         self.ms_pods = made.gauge("ms_pods", "MS pods by what they are", ["role", "activity"])
         self.subscribers = made.gauge("subscribers", "Open rank table streams")
         self.leader = made.gauge("leader", "1 while this process leads")
+        self.lease_age_s = made.gauge("lease_age_seconds", "Since the Lease was last seen to change")
 
 
 __all__ = ["PREFIX", "MetricFactory", "Metrics"]

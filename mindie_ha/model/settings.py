@@ -15,6 +15,7 @@ from cronsim import CronSim, CronSimError
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 MAX_WINDOW_S = 7 * 86_400.0
+MAX_LEASE_S = 300
 
 
 class Section(BaseModel):
@@ -384,6 +385,21 @@ class ClusterSettings(Section):
     writes_per_s: float = Field(200.0, gt=0, description="bound on the rate of writes")
 
 
+class LeaseSettings(Section):
+    """Which of several replicas leads (docs/operations.md)."""
+
+    name: str = Field("mindie-ha", min_length=1, max_length=63, description="of the Lease in our namespace")
+    duration_s: int = Field(15, ge=1, le=MAX_LEASE_S, description="not renewed for so long: another leads")
+    renew_s: float = Field(5.0, gt=0, description="the leader renews this often")
+    retry_s: float = Field(5.0, gt=0, description="one request for the Lease has to be answered within")
+
+    @model_validator(mode="after")
+    def _survives_two_failures(self) -> Self:
+        if self.renew_s + 2 * self.retry_s > self.duration_s:
+            raise ValueError("lease.renew_s + 2 * lease.retry_s must not be above lease.duration_s")
+        return self
+
+
 class Settings(Section):
     """The whole configuration; every value has a default that is safe in production."""
 
@@ -399,6 +415,7 @@ class Settings(Section):
     http: HttpSettings = HttpSettings()
     webhook: WebhookSettings = WebhookSettings()
     cluster: ClusterSettings = ClusterSettings()
+    lease: LeaseSettings = LeaseSettings()
     dry_run: bool = False
 
     @model_validator(mode="after")

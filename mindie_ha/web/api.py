@@ -41,6 +41,7 @@ from mindie_ha.web.overviews import Overviews
 from mindie_ha.web.reports import Reporter
 
 MAX_WAIT_S = 60.0
+READS = ("GET", "HEAD", "OPTIONS")
 DEFAULT_DECISIONS = 100
 STATUS_OF = {
     ReportCode.OK: 200,
@@ -81,6 +82,8 @@ class Health:
     live: bool
     ready: bool
     reasons: tuple[str, ...] = ()
+    leads: bool = True
+    leader: str = ""  # whoever leads, as far as we know
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +112,8 @@ OVERVIEWS: web.AppKey[Overviews] = web.AppKey("overviews", Overviews)
 
 def make_app(sources: Sources, *, max_body_bytes: int) -> web.Application:
     """The application, ready to be served."""
-    app = web.Application(client_max_size=max_body_bytes, middlewares=[_plain_errors, sources.access.gate])
+    middlewares = [_plain_errors, sources.access.gate, _leader_only]
+    app = web.Application(client_max_size=max_body_bytes, middlewares=middlewares)
     app[SOURCES] = sources
     app[OVERVIEWS] = Overviews(sources.reports)
     app.add_routes(
@@ -144,6 +148,17 @@ async def _plain_errors(request: web.Request, handler: Handler) -> web.StreamRes
         )
 
 
+@web.middleware
+async def _leader_only(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """A standby can be asked, but changes nothing."""
+    health = request.app[SOURCES].health()
+    if request.method in READS or health.leads:
+        return await handler(request)
+    leader = f"{health.leader} does" if health.leader else "nobody does now"
+    what, advice = f"this replica does not lead; {leader}", "send it there, or again in a few seconds"
+    return problem(503, what, where=request.path, advice=advice)
+
+
 async def _healthz(request: web.Request) -> web.Response:
     health = request.app[SOURCES].health()
     return json_response({"live": health.live, "reasons": health.reasons}, status=200 if health.live else 503)
@@ -152,7 +167,13 @@ async def _healthz(request: web.Request) -> web.Response:
 async def _readyz(request: web.Request) -> web.Response:
     health = request.app[SOURCES].health()
     return json_response(
-        {"ready": health.ready, "reasons": health.reasons}, status=200 if health.ready else 503
+        {
+            "ready": health.ready,
+            "role": "leader" if health.leads else "standby",
+            "leader": health.leader,
+            "reasons": health.reasons,
+        },
+        status=200 if health.ready else 503,
     )
 
 
@@ -162,7 +183,8 @@ async def _metrics(request: web.Request) -> web.Response:
 
 
 async def _services(request: web.Request) -> web.Response:
-    return json_response(await request.app[OVERVIEWS].gather())
+    app = request.app
+    return json_response({**await app[OVERVIEWS].gather(), "leader": app[SOURCES].health().leader})
 
 
 async def _service(request: web.Request) -> web.Response:

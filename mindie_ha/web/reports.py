@@ -175,6 +175,7 @@ class Overview(Report):
     problems: tuple[ProblemReport, ...] = ()
     isolated: tuple[IsolatedReport, ...] = ()
     pauses: tuple[PauseReport, ...] = ()
+    leader: str = ""  # whoever holds the Lease; empty: nobody, or unknown
 
 
 def report_scope(view: ScopeView, *, planner: Planner, settings: Settings, now_s: float) -> ScopeReport:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -72,6 +72,11 @@ class Cluster:
 
     def run(self, informer: Informer) -> None:
         self.tasks.append(asyncio.create_task(informer.run()))
+
+    def spawn(self, body: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """A task that ends with the cluster."""
+        self.tasks.append(asyncio.create_task(body))
+        return self.tasks[-1]
 
     async def close(self) -> None:
         for task in self.tasks:

@@ -22,7 +22,7 @@ from mindie_ha.kit.clock import LoopClock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.logs import silent_log
 from mindie_ha.kit.metrics import Metrics
-from mindie_ha.model.errors import ClusterError, Conflict, InputError, NotFound, Unreachable
+from mindie_ha.model.errors import ClusterError, Conflict, InputError, LeaseLost, NotFound, Unreachable
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.settings import ClusterSettings
 from mindie_ha.sim import kubeconfigs
@@ -89,6 +89,25 @@ async def test_verbs_pass_through_a_socket(client: Client) -> None:
     await client.delete(POD, KEY, orjson.dumps({"preconditions": {"uid": uid}, "gracePeriodSeconds": 0}))
     with pytest.raises(NotFound, match="get pods mindie/a: 404"):
         await client.get(POD, KEY)
+
+
+async def test_a_write_is_stopped_even_when_only_its_bytes_are_left_to_send(
+    server: ApiServer, client: Client
+) -> None:
+    """The gate opens when the request is made, and is closed once there is a connection."""
+    answers = [10.0]
+
+    def gate() -> float:
+        if not answers:
+            raise LeaseLost("meanwhile")
+        return answers.pop()
+
+    with pytest.raises(LeaseLost, match="meanwhile"):
+        await client.create(POD, "mindie", POD_BODY, gate=gate)
+    with pytest.raises(NotFound):
+        await client.get(POD, KEY)
+    assert not server.audit
+    await client.create(POD, "mindie", POD_BODY, gate=lambda: 10.0)
 
 
 async def test_an_informer_follows_through_a_socket(client: Client) -> None:

@@ -30,9 +30,10 @@ NOTICE = Notice("NodeIsolated", "node n1 was tainted", warning=True, key="n1")
 class Fence:
     lost = False
 
-    def guard(self) -> None:
+    def guard(self) -> float:
         if self.lost:
             raise LeaseLost("gone")
+        return 60.0
 
 
 class Desk:

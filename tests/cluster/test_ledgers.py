@@ -38,8 +38,9 @@ NOW_S = 1_700_000_000.0
 
 
 class Free:
-    def guard(self) -> None:
+    def guard(self) -> float:
         """Always ours."""
+        return 60.0
 
 
 class Process:

@@ -38,10 +38,11 @@ class Leading:
         self.lost = False
         self.asked = 0
 
-    def guard(self) -> None:
+    def guard(self) -> float:
         self.asked += 1
         if self.lost:
             raise LeaseLost("somebody else leads")
+        return 60.0
 
 
 class Heard:

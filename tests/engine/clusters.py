@@ -27,16 +27,14 @@ from mindie_ha.sim.actors.clusterds import ClusterdSettings
 from mindie_ha.sim.actors.machines import NodeModel, a2_nodes
 from mindie_ha.sim.actors.reschedulers import ReschedulerSettings
 from mindie_ha.sim.client import ApiClient
-from mindie_ha.sim.disturbances import Rule
 from mindie_ha.sim.documents import Documents
-from mindie_ha.sim.kinds import Route
 from mindie_ha.sim.ms.settings import MsSettings
-from mindie_ha.sim.requests import ApiRequest, ApiResponse
 from mindie_ha.sim.resources import by_kind
 from mindie_ha.sim.server import ApiServer
 from mindie_ha.sim.world import World, WorldSettings
 from tools.soak.judges import TAINT, Judge
 
+from .doors import Door
 from .ms_pods import programs_of
 
 Object = dict[str, Any]
@@ -44,52 +42,7 @@ NAMESPACE = "mindie"
 CHIP = {"device": "Ascend910-2", "code": "80E18005", "level": "SeparateNPU"}
 NOT_READY = {"node": "NotReady"}
 SMALL = ("p0", "d0")  # the instances of the smallest service that serves
-WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _DOCUMENTS: list[Documents] = []
-
-
-class Ours(Rule):
-    """A rule that strikes the controller's requests alone, not those of the actors or of the test."""
-
-    def matches(self, route: Route, request: ApiRequest) -> bool:
-        """As `Rule`, for one user agent."""
-        return request.headers.get("user-agent") == "mindie-ha" and super().matches(route, request)
-
-
-@dataclass(slots=True)
-class Door:
-    """Between one controller and the server. Shut, it lets nothing through in either direction."""
-
-    server: ApiServer
-    judge: Judge
-    cut_before: int = 0  # the write with this number never leaves; 0: none
-    cut_after: int = 0  # this one arrives, its answer does not
-    writes: int = 0
-    shut: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def handle(self, request: ApiRequest) -> ApiResponse:
-        """Answer one request, or never."""
-        if request.method not in WRITES:
-            return await (self._never() if self.shut.is_set() else self.server.handle(request))
-        self.writes += 1
-        if self.writes == self.cut_before:
-            self.shut.set()
-        if self.shut.is_set():
-            return await self._never()
-        self.judge.before(request)
-        response: ApiResponse | None = None
-        try:
-            response = await self.server.handle(request)
-        finally:
-            self.judge.after(request, response)
-        if self.writes >= self.cut_after > 0:
-            self.shut.set()
-            return await self._never()
-        return response
-
-    async def _never(self) -> ApiResponse:
-        await asyncio.get_running_loop().create_future()
-        raise AssertionError("unreachable")
 
 
 @dataclass(slots=True)
@@ -159,7 +112,17 @@ class Cluster:
         self, settings: Settings | None = None, *, cut_before: int = 0, cut_after: int = 0
     ) -> Run:
         """Run a controller; the cuts are those of `Door`."""
-        door = Door(self.server, self.judge, cut_before=cut_before, cut_after=cut_after)
+        run = self._run(settings, Door(self.server, self.judge, cut_before=cut_before, cut_after=cut_after))
+        await self._waited(run, run.app.started)
+        return run
+
+    async def stand_by(self, settings: Settings | None = None) -> Run:
+        """Run a controller beside the one that leads; `app` is the newest, `runs` has both."""
+        run = self._run(settings, Door(self.server, self.judge))
+        await self._waited(run, run.app.ready)
+        return run
+
+    def _run(self, settings: Settings | None, door: Door) -> Run:
         log = io.StringIO()
         app = App(
             settings or Settings(),
@@ -175,19 +138,26 @@ class Cluster:
         run = Run(app, door, asyncio.create_task(app.run()), log)
         app.recorder.listeners.append(run.records.append)
         self.runs.append(run)
-        started = asyncio.ensure_future(app.started.wait())
-        await asyncio.wait((started, run.task), timeout=60, return_when=asyncio.FIRST_COMPLETED)
-        started.cancel()
         return run
 
-    async def kill(self) -> None:
-        """End the controller at once: nothing that is under way arrives any more."""
-        run = self.runs[-1]
+    async def _waited(self, run: Run, event: asyncio.Event) -> None:
+        waiting = asyncio.ensure_future(event.wait())
+        await asyncio.wait((waiting, run.task), timeout=60, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+
+    async def kill(self, run: Run | None = None, *, at_once: bool = True) -> None:
+        """End the controller at once: nothing that is under way arrives any more.
+
+        `at_once`: whoever is started next need not wait until the dead one's Lease has run out.
+        """
+        run = run or self.runs[-1]
         run.door.shut.set()
         run.task.cancel()
         with suppress(asyncio.CancelledError):
             await run.task
         run.app.outlets.mailboxes.close()  # its connections end with the process
+        if at_once and self.get("Lease", "mindie-ha", "mindx-dl") is not None:
+            await self.api.delete("Lease", "mindie-ha", "mindx-dl")
 
     def crashes(self) -> float:
         """How many tasks of the controllers ended by a bug."""

@@ -7,7 +7,8 @@ import pytest
 from mindie_ha.sim.disturbances import Rule
 from tools.soak.judges import TAINT
 
-from .clusters import CHIP, NOT_READY, Cluster, Ours, cluster, quick
+from .clusters import CHIP, NOT_READY, Cluster, cluster, quick
+from .doors import Ours
 
 pytestmark = pytest.mark.looptime
 P0, D0 = "mindie-server-p0", "mindie-server-d0"

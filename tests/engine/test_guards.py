@@ -8,7 +8,8 @@ import pytest
 
 from mindie_ha.model.settings import Owner, OwnershipSettings, Settings
 
-from .clusters import CHIP, NAMESPACE, NOT_READY, Cluster, Ours, cluster, quick
+from .clusters import CHIP, NAMESPACE, NOT_READY, Cluster, cluster, quick
+from .doors import Ours
 from .test_failovers import CONTROLLER, COORDINATOR, service
 
 pytestmark = pytest.mark.looptime

@@ -14,7 +14,8 @@ import pytest
 from mindie_ha.model.settings import BudgetSettings, PhaseSettings, Settings
 from tools.soak.judges import TAINT
 
-from .clusters import CHIP, NOT_READY, Cluster, Ours, cluster
+from .clusters import CHIP, NOT_READY, Cluster, cluster
+from .doors import Ours
 
 pytestmark = pytest.mark.looptime
 SERVERS = ("p0", "p1", "d0")

@@ -9,7 +9,8 @@ import pytest
 from mindie_ha.model.settings import RoleSettings, Settings
 from mindie_ha.sim.ms.settings import MsSettings
 
-from .clusters import CHIP, NOT_READY, Cluster, Ours, cluster, quick
+from .clusters import CHIP, NOT_READY, Cluster, cluster, quick
+from .doors import Ours
 from .pairs import CONTROLLER, COORDINATOR, service
 
 pytestmark = pytest.mark.looptime

@@ -14,7 +14,8 @@ from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.settings import BudgetSettings, Settings
 from mindie_ha.sim.actors.pod_runs import CRASHES, PULLS
 
-from .clusters import CHIP, NAMESPACE, NOT_READY, Cluster, Object, Ours, cluster, quick
+from .clusters import CHIP, NAMESPACE, NOT_READY, Cluster, Object, cluster, quick
+from .doors import Ours
 from .pairs import COORDINATOR, service
 
 pytestmark = pytest.mark.looptime

@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 from mindie_ha.cli.configs import load_settings
+from mindie_ha.cluster.leader_labels import LABEL_LEADER, LEADER, OwnPod, own_pod
+from mindie_ha.model.ids import ObjectKey
 
 FOLDER = Path(__file__).resolve().parents[2] / "manifests"
 OBJECTS: list[dict[str, Any]] = [
@@ -50,7 +52,10 @@ def test_services_select_the_pods_and_reach_named_ports() -> None:
     ports = {port["name"] for port in template["spec"]["containers"][0]["ports"]}
     for document in OBJECTS:
         if document["kind"] == "Service":
-            assert document["spec"]["selector"].items() <= template["metadata"]["labels"].items()
+            selector = dict(document["spec"]["selector"])
+            leads = selector.pop(LABEL_LEADER, None)  # set on the pod by whoever leads
+            assert leads == (LEADER if document["metadata"]["name"] == "clusterd-grpc-svc" else None)
+            assert selector.items() <= template["metadata"]["labels"].items()
             assert {port["targetPort"] for port in document["spec"]["ports"]} <= ports
 
 
@@ -68,6 +73,19 @@ def test_the_pod_runs_without_root_and_without_a_writable_root() -> None:
     assert container["allowPrivilegeEscalation"] is False
 
 
+def test_a_drain_leaves_one_of_two_replicas_that_know_their_own_pods() -> None:
+    deployment, budget = named("Deployment", "mindie-ha")["spec"], named("PodDisruptionBudget", "mindie-ha")
+    assert deployment["replicas"] == 2
+    assert budget["spec"]["minAvailable"] == 1
+    assert budget["spec"]["selector"] == deployment["selector"]
+    (container,) = deployment["template"]["spec"]["containers"]
+    given = {each["name"]: each["valueFrom"]["fieldRef"]["fieldPath"] for each in container["env"]}
+    found = own_pod({name: f"value of {path}" for name, path in given.items()})
+    assert found == OwnPod(
+        ObjectKey("value of metadata.namespace", "value of metadata.name"), "value of metadata.uid"
+    )
+
+
 def test_every_permission_is_explained() -> None:
     page = (FOLDER.parent / "docs" / "permissions.md").read_text(encoding="utf-8")
     explained = {
@@ -76,7 +94,7 @@ def test_every_permission_is_explained() -> None:
         if len(cells := line.split("|")) > 3
         for verb in cells[2].split(",")
     }
-    for rule in named("ClusterRole", "mindie-ha")["rules"]:
+    for rule in [*named("ClusterRole", "mindie-ha")["rules"], *named("Role", "mindie-ha")["rules"]]:
         for resource in rule["resources"]:
             for verb in rule["verbs"]:
                 assert (resource, verb) in explained, f"{verb} {resource} is granted and not explained"

@@ -19,7 +19,7 @@ from mindie_ha.cluster.client import Client
 from mindie_ha.cluster.informers import Informer
 from mindie_ha.cluster.sources import REPORTS
 from mindie_ha.cluster.store import Store
-from mindie_ha.cluster.transports import Reply
+from mindie_ha.cluster.transports import Gate, Reply
 from mindie_ha.cluster.watches import Changed, event_of
 from mindie_ha.kit import heaps
 from mindie_ha.kit.clock import LoopClock
@@ -67,9 +67,10 @@ class Pages:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         timeout_s: float,
+        gate: Gate | None = None,
     ) -> Reply:
         """One page."""
-        del method, path, body, headers, timeout_s  # all lists are the same here
+        del method, path, body, headers, timeout_s, gate  # all lists are the same here
         await asyncio.sleep(0)
         return Reply(200, self._pages[int((query or {}).get("continue", "0")) // self._page_size])
 

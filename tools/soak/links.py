@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 
 from mindie_ha.channels.errors import LimitReached, NotRegistered
 from mindie_ha.channels.mailboxes import Mailboxes
+from mindie_ha.engine.outlets import Outlets
 from mindie_ha.sim.ms.links import LinkError, LinkTarget
 from mindie_ha.wire import fault_pb2
 
@@ -21,9 +22,14 @@ Receipt = Callable[[str, str, str], None]  # address of the peer, jobID, text
 class Server:
     """What one controller process offers; `gone` when it died."""
 
-    def __init__(self, mailboxes: Mailboxes) -> None:
-        self.mailboxes = mailboxes
+    def __init__(self, outlets: Outlets) -> None:
+        self._outlets = outlets
         self.gone = asyncio.Event()
+
+    @property
+    def mailboxes(self) -> Mailboxes:
+        """Those of the time it leads now."""
+        return self._outlets.mailboxes
 
     def die(self) -> None:
         """Every stream breaks."""
