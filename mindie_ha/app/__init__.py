@@ -4,6 +4,7 @@ from mindie_ha.app.controller import App
 from mindie_ha.app.core import Core
 from mindie_ha.app.desks import (
     adoption_desk,
+    explainer,
     isolation_desk,
     looking,
     observe,
@@ -20,6 +21,7 @@ __all__ = [
     "Core",
     "Edges",
     "adoption_desk",
+    "explainer",
     "isolation_desk",
     "looking",
     "observe",

@@ -246,6 +246,7 @@ class App:
             rearm=self.rearm,
             adoptions=self.adoptions,
             pauses=self.pauses,
+            explainer=self.core.explainer(self.recorder),
             access=self.parts.access,
             peers=self.core.peers,
         )

@@ -11,6 +11,7 @@ from mindie_ha.cluster.client import Client
 from mindie_ha.cluster.mirrors import Mirror
 from mindie_ha.cluster.store import Store
 from mindie_ha.engine.peer_checks import PeerCheck, Proxies
+from mindie_ha.engine.records import Recorder
 from mindie_ha.engine.tables import TableDesk
 from mindie_ha.kit.metrics import Metrics
 from mindie_ha.kit.queues import KeyedQueue
@@ -18,6 +19,7 @@ from mindie_ha.kit.tasks import Supervisor
 from mindie_ha.model.ids import ScopeKey
 from mindie_ha.model.settings import Settings
 from mindie_ha.policy.planner import plan
+from mindie_ha.web.explanations import Explainer
 from mindie_ha.web.fault_reports import FleetReporter
 from mindie_ha.web.reports import Reporter
 
@@ -70,6 +72,17 @@ class Core:
             store=self.store, tables=self.desk, planner=plan, settings=settings, clock=edges.clock
         )
         self.fleet = FleetReporter(store=self.store, settings=settings, clock=edges.clock)
+
+    def explainer(self, recorder: Recorder | None = None) -> Explainer:
+        """Who explains; without a recorder no decision is known."""
+        return Explainer(
+            store=self.store,
+            tables=self.desk,
+            planner=plan,
+            settings=self.settings,
+            clock=self.clock,
+            recorder=recorder,
+        )
 
     def touch(self, scope: ScopeKey) -> None:
         """Look at a service or job soon."""

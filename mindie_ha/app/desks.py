@@ -29,6 +29,7 @@ from mindie_ha.kit.metrics import Metrics
 from mindie_ha.model.errors import ClusterError, InputError, NotFound, Unreachable
 from mindie_ha.model.ids import ObjectKey, service_key
 from mindie_ha.model.settings import Settings
+from mindie_ha.web.explanations import Explainer
 from mindie_ha.web.fault_reports import FleetFaults
 from mindie_ha.web.reports import Overview
 
@@ -77,6 +78,13 @@ async def observe_faults(settings: Settings, *, node: str, kubeconfig: Path | No
         if node and not core.fleet.knows(node):
             raise NotFound(f"there is no node {node}", status=404)
         return await core.fleet.faults(node=node)
+
+
+@asynccontextmanager
+async def explainer(settings: Settings, *, kubeconfig: Path | None) -> AsyncIterator[Explainer]:
+    """Who explains from the ledgers and the planner, without a running controller."""
+    async with looking(settings, kubeconfig=kubeconfig) as core:
+        yield core.explainer()
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from mindie_ha.cli import (
     adoptions,
     demo,
     explain,
+    explanations,
     faults,
     isolations,
     lint,
@@ -49,6 +50,9 @@ app.command("demo")(demo.demo)
 app.command("sim")(sim.sim)
 app.command("run")(run.run)
 app.command("status")(status.status)
+app.command("why")(explanations.why)
+app.command("plan")(explanations.plan)
+app.command("history")(explanations.history)
 app.command("faults")(faults.faults)
 app.command("isolate")(isolations.isolate)
 app.command("release")(isolations.release)

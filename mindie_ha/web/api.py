@@ -11,6 +11,7 @@
     POST /v1/workloads/{ns}/{name}/reset           re-arm a parked one: see `workloads.py`
     POST /v1/workloads/{ns}/{name}/adopt           hand it to us: see `adoptions.py`
     …    /v1/pauses                                who holds deletions, and of what: see `pauses.py`
+    GET  /v1/plan /v1/history                      and why of a workload: see `explaining.py`
     GET  /v1/decisions?subject=NS/NAME&limit=N     newest decisions, oldest first
 
 Errors are `{"error": {"what", "where", "advice"}}`. Handlers read snapshots and never touch the cluster.
@@ -33,9 +34,10 @@ from mindie_ha.engine.sinks import as_json
 from mindie_ha.intake import bodies
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey, ScopeKey, job_key, service_key
-from mindie_ha.web import adoptions, nodes, pauses, workloads
+from mindie_ha.web import adoptions, explaining, nodes, pauses, workloads
 from mindie_ha.web.access import USER, Access
 from mindie_ha.web.answers import json_response, problem
+from mindie_ha.web.explanations import Explainer
 from mindie_ha.web.fault_reports import FleetReporter
 from mindie_ha.web.overviews import Overviews
 from mindie_ha.web.reports import Reporter
@@ -101,6 +103,7 @@ class Sources:
     rearm: workloads.Desk
     adoptions: adoptions.Desk
     pauses: pauses.Desk
+    explainer: Explainer
     access: Access
     peers: Peers
 
@@ -133,6 +136,7 @@ def make_app(sources: Sources, *, max_body_bytes: int) -> web.Application:
     workloads.install(app, desk=sources.rearm)
     adoptions.install(app, desk=sources.adoptions)
     pauses.install(app, desk=sources.pauses)
+    explaining.install(app, explainer=sources.explainer)
     return app
 
 

@@ -182,7 +182,7 @@ def report_scope(view: ScopeView, *, planner: Planner, settings: Settings, now_s
     """The report of one scope; O(size of the scope)."""
     plan = planner(view, settings, now_s)
     decisions = {decision.workload: decision for decision in plan.decisions}
-    workloads = tuple(_workload(each, decisions.get(each.workload.key)) for each in view.workloads)
+    workloads = tuple(workload_report(each, decisions.get(each.workload.key)) for each in view.workloads)
     table = _table(view.table, plan.table) if view.table is not None else None
     return ScopeReport(
         namespace=view.scope.namespace,
@@ -287,7 +287,7 @@ def _state(view: WorkloadView, decision: Decision | None) -> str:
     return "ok" if complete else "starting"
 
 
-def _workload(view: WorkloadView, decision: Decision | None) -> WorkloadReport:
+def workload_report(view: WorkloadView, decision: Decision | None) -> WorkloadReport:
     workload, ledger = view.workload, view.ledger
     notices = decision.notices if decision is not None else ()
     return WorkloadReport(

@@ -14,6 +14,7 @@ from mindie_ha.kit.clock import LoopClock
 from mindie_ha.web import adoptions, nodes, pauses, workloads
 from mindie_ha.web.access import Access, AccessRules, Judge
 from mindie_ha.web.api import Health, Peers, Sources, TableSource, make_app
+from mindie_ha.web.explanations import Explainer
 from mindie_ha.web.fault_reports import FleetReporter
 from mindie_ha.web.reports import Reporter
 from tests.channels.fakes import FakeReports
@@ -42,6 +43,7 @@ async def _post(reports: FakeReports, **sent: Any) -> tuple[int, dict[str, Any]]
         rearm=cast("workloads.Desk", None),
         adoptions=cast("adoptions.Desk", None),
         pauses=cast("pauses.Desk", None),
+        explainer=cast("Explainer", None),
         access=Access(AccessRules(), judge=cast("Judge", None), clock=LoopClock()),
         peers=cast("Peers", None),
     )

@@ -1,0 +1,89 @@
+"""What a workload waits for is said in words, for every phase and every condition there is."""
+
+from __future__ import annotations
+
+import pytest
+
+from mindie_ha.model.pauses import Pause, PauseLedger, Pauses
+from mindie_ha.model.recoveries import Phase
+from mindie_ha.policy import holds, records, waits
+from mindie_ha.policy.planner import plan
+from mindie_ha.policy.rungs import gates
+from mindie_ha.policy.rungs.phases import TRANSITIONS
+
+from .worlds import START_S, World
+
+
+def test_every_phase_and_condition_has_its_words() -> None:
+    assert set(waits.LEAVES) == set(TRANSITIONS)
+    conditions = {rule.condition for rule in TRANSITIONS.values()} - {""}
+    assert conditions | gates.HELD | {gates.BACKING_OFF} <= set(waits.ENDS)
+
+
+def wait_of(world: World, name: str = "p") -> waits.Wait | None:
+    """What the workload waits for, by the planner's word now."""
+    view = next(one for one in world.view().workloads if one.workload.key.name == name)
+    decisions = {one.workload: one for one in plan(world.view(), world.settings, world.now_s).decisions}
+    return waits.judge(view, decisions[view.workload.key], now_s=world.now_s)
+
+
+@pytest.fixture
+def world() -> World:
+    """A service that serves."""
+    world = World()
+    world.add("p")
+    world.add("d")
+    world.start()
+    return world
+
+
+def test_who_is_well_waits_for_nothing(world: World) -> None:
+    assert wait_of(world) is None
+
+
+def test_a_phase_names_its_owner_its_exit_and_what_follows_its_deadline(world: World) -> None:
+    world.break_card(world.pods_of("p")[0])
+    world.settle(until=lambda: world.phase_of("p") is Phase.SETTLE)
+    found = wait_of(world)
+    assert found is not None
+    assert (found.what, found.ends) == (
+        "job/settle: the workload itself",
+        "the pods are well for long enough",
+    )
+    assert found.until_s is not None
+    assert found.until_s > world.now_s
+    assert found.then == "the next rung, or the same again after back-off"
+
+
+def test_a_condition_names_what_ends_it(world: World) -> None:
+    world.recreates = False
+    world.break_card(world.pods_of("p")[0])
+    world.settle(for_s=60.0)
+    found = wait_of(world)
+    assert found is not None
+    assert found.what.startswith("WaitingForAdmission: ")
+    assert found.ends == "the owner (Ascend Operator) makes the pods"
+
+
+def test_a_pause_says_who_ends_it_and_when(world: World) -> None:
+    pause = Pause(
+        scope="cluster", text="work", person="person:ann", since_s=START_S, ends_at_s=START_S + 9000
+    )
+    world.pauses = Pauses(PauseLedger(pauses=(pause,)))
+    world.break_card(world.pods_of("p")[0])
+    world.settle(for_s=5.0)
+    found = wait_of(world)
+    assert found is not None
+    assert found.what.startswith(f"{holds.HELD_BY_PAUSE}: paused (cluster by ann: work)")
+    assert "mindie-ha resume" in found.ends
+    assert found.until_s == pause.ends_at_s
+
+
+def test_a_park_waits_for_a_person_and_names_the_command(world: World) -> None:
+    job = world.job("p")
+    job.ledger = records.parked(job.ledger, reason="LadderSpent", message="10 attempts", now_s=world.now_s)
+    found = wait_of(world)
+    assert found is not None
+    assert found.what == "a person: LadderSpent: 10 attempts"
+    assert "`mindie-ha reset mindie/p`" in found.ends
+    assert found.until_s is None
