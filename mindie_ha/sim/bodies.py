@@ -47,7 +47,7 @@ def decode(raw: bytes, content_type: str) -> Any:
         return _decode_yaml(raw)
     if kind == protobuf.MEDIA_TYPE:
         return _decode_protobuf(raw)
-    if kind.endswith("cbor"):
+    if kind not in ("", "*/*", JSON):
         raise unsupported_media((JSON, YAML, protobuf.MEDIA_TYPE))
     try:
         value = orjson.loads(raw)
@@ -120,7 +120,9 @@ def check_object(obj: Any, route: Route) -> Object:
             f"the namespace of the provided object does not match the namespace sent on the request: "
             f"{meta['namespace']} != {route.namespace}"
         )
-    if route.name and meta.setdefault("name", route.name) != route.name:
+    if route.name and not meta.get("name"):
+        raise bad_request("name must be provided")
+    if route.name and meta["name"] != route.name:
         raise bad_request(
             f"the name of the object ({meta['name']}) does not match the name on the URL ({route.name})"
         )

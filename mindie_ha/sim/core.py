@@ -17,7 +17,16 @@ from mindie_ha.sim.documents import Documents
 from mindie_ha.sim.kinds import Kinds
 from mindie_ha.sim.resources import Resource
 from mindie_ha.sim.schemas import strict_error
-from mindie_ha.sim.statuses import FieldCause, Object, bad_request, invalid, not_found, qualified
+from mindie_ha.sim.statuses import (
+    Cause,
+    FieldCause,
+    Object,
+    bad_options,
+    bad_request,
+    invalid,
+    not_found,
+    qualified,
+)
 from mindie_ha.sim.storage import Store, Stored
 from mindie_ha.sim.watches import WatchHub
 
@@ -115,17 +124,20 @@ class WriteOptions:
     named: bool = False  # the client gave the manager itself
 
     @classmethod
-    def read(cls, query: Mapping[str, str], user_agent: str) -> WriteOptions:
-        """From a request; raises StatusError 400 on a dryRun that is not `All`."""
+    def read(cls, query: Mapping[str, str], user_agent: str, *, method: str = "POST") -> WriteOptions:
+        """From a request; raises StatusError 422 on a dryRun that is not `All`."""
         dry_run = query.get("dryRun", "")
         if dry_run not in ("", "All"):
-            raise bad_request(f'Invalid value: ["{dry_run}"]: supported values: "All"')
+            text = f'Unsupported value: []string{{"{dry_run}"}}: supported values: "All"'
+            kind = _OPTIONS.get(method, "CreateOptions")
+            raise bad_options(kind, Cause("FieldValueNotSupported", text, "dryRun"))
         manager = query.get("fieldManager") or user_agent.split("/", 1)[0] or "unknown"
         force = query.get("force", "").lower() in ("true", "1")
         strict = query.get("fieldValidation") == "Strict"
         return cls(bool(dry_run), manager[:128], force, strict, bool(query.get("fieldManager")))
 
 
+_OPTIONS = {"PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
 NO_OPTIONS = WriteOptions()
 NAMESPACES: Resource = next(each for each in Kinds().all() if each.kind == "Namespace")
 

@@ -61,9 +61,9 @@ def _policy(body: Object, query: Mapping[str, str]) -> str:
         orphans = body.get("orphanDependents", query.get("orphanDependents") == "true")
         return "Orphan" if orphans else "Background"
     if policy not in _POLICIES:
-        text = f'Invalid value: "{policy}": must be one of Foreground, Background, Orphan or nil'
+        text = f'Unsupported value: "{policy}": must be one of Foreground, Background, Orphan or nil'
         options = Resource("meta.k8s.io", "v1", "DeleteOptions", "", "")
-        raise invalid(options, "", [Cause("FieldValueInvalid", text, "propagationPolicy")])
+        raise invalid(options, "", [Cause("FieldValueNotSupported", text, "propagationPolicy")])
     return str(policy)
 
 
@@ -73,7 +73,8 @@ def delete(core: Core, route: Route, options: DeleteOptions) -> tuple[Stored, bo
     stored = core.existing(resource, route.namespace, route.name)
     why = precondition_failure(stored, options.preconditions)
     if why:
-        raise conflict(resource, route.name, why)
+        # A real server puts the kind where the resource's name belongs.
+        raise conflict(replace(resource, plural=resource.kind), route.name, why)
     if resource.kind == "Namespace" and route.name in _FOREVER:
         raise forbidden(resource, route.name, "this namespace may not be deleted")
     grace_s = _grace(resource, stored.obj, options.grace_s)
@@ -85,6 +86,10 @@ def delete(core: Core, route: Route, options: DeleteOptions) -> tuple[Stored, bo
     if options.dry_run:
         return stored, not held
     if not held:
+        if resource.kind == "Pod":  # the grace is written down before a pod goes, also where it is 0
+            marked = core.store.put(resource, _marked(core, resource, stored, 0, finalizers))
+            core.store.remove(resource, route.namespace, route.name)
+            return marked, True
         return core.store.remove(resource, route.namespace, route.name), True
     return core.store.put(resource, _marked(core, resource, stored, grace_s, finalizers)), False
 

@@ -115,7 +115,12 @@ def check_values(obj: Object, resource: Resource) -> list[Cause]:
     if sum(len(key) + len(value) for key, value in annotations.items()) > ANNOTATIONS_BYTES:
         text = f"Too long: may not be more than {ANNOTATIONS_BYTES} bytes"
         causes.append(Cause("FieldValueTooLong", text, "metadata.annotations"))
-    for at, owner in enumerate(meta.get("ownerReferences") or []):
+    owners = meta.get("ownerReferences") or []
+    controllers = [owner for owner in owners if owner.get("controller")]
+    if len(controllers) > 1:
+        text = f"Only one reference can have Controller set to true. Found {len(controllers)}"
+        causes.append(_invalid("metadata.ownerReferences", str(controllers), text))
+    for at, owner in enumerate(owners):
         for key in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(key):
                 path = f"metadata.ownerReferences[{at}].{key}"

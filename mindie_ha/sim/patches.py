@@ -181,7 +181,7 @@ def _merge_list(present: Any, patch: list[Any], field: str, key: str | None) -> 
         return patch
     if any(item.get("$patch") == "replace" for item in patch):
         return [item for item in patch if "$patch" not in item]
-    merged = list(present)
+    merged, new = list(present), []
     for item in patch:
         if key not in item:
             raise bad_request(f"map: {item} does not contain declared merge key: {key}")
@@ -189,10 +189,10 @@ def _merge_list(present: Any, patch: list[Any], field: str, key: str | None) -> 
         if item.get("$patch") == "delete":
             merged = [old for old in merged if old.get(key) != item[key]]
         elif at is None:
-            merged.append(strategic_merge_patch({}, item, parent=field))
+            new.append(strategic_merge_patch({}, item, parent=field))
         else:
             merged[at] = strategic_merge_patch(merged[at], item, parent=field)
-    return merged
+    return [*new, *merged]
 
 
 def _ordered(items: list[Any], order: list[Any], key: str | None) -> list[Any]:

@@ -17,7 +17,15 @@ from mindie_ha.sim.core import Core
 from mindie_ha.sim.kinds import Route
 from mindie_ha.sim.requests import ApiRequest, ApiResponse
 from mindie_ha.sim.selectors import selection
-from mindie_ha.sim.statuses import Cause, Object, StatusError, bad_request, expired, too_large_version
+from mindie_ha.sim.statuses import (
+    Cause,
+    Object,
+    bad_options,
+    bad_request,
+    expired,
+    too_large_version,
+    unexpected,
+)
 from mindie_ha.sim.storage import Key, Stored, kind_of
 from mindie_ha.sim.watches import Encode, WatchOptions
 
@@ -101,8 +109,7 @@ async def _position(core: Core, route: Route, query: Mapping[str, str]) -> tuple
     token = query.get("continue", "")
     wanted = _version(query)
     match = query.get("resourceVersionMatch", "")
-    if match not in ("", "Exact", "NotOlderThan"):
-        raise bad_request(f'resourceVersionMatch: Unsupported value: "{match}"')
+    _check_match(match, query)
     if token:
         version, start = _read_token(token)
         if version is not None and version < floor:
@@ -117,6 +124,26 @@ async def _position(core: Core, route: Route, query: Mapping[str, str]) -> tuple
             raise expired("The resourceVersion for the provided list is too old.")
         return wanted, None
     return None, None
+
+
+def _check_match(match: str, query: Mapping[str, str]) -> None:
+    """Raises StatusError 422 for a resourceVersionMatch that is unknown or does not fit the rest."""
+    cause = None
+    version = query.get("resourceVersion", "")
+    if match and not version:
+        text = "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
+        cause = Cause("FieldValueForbidden", text, "resourceVersionMatch")
+    elif match and query.get("continue"):
+        text = "Forbidden: resourceVersionMatch is forbidden when continue is provided"
+        cause = Cause("FieldValueForbidden", text, "resourceVersionMatch")
+    elif match not in ("", "Exact", "NotOlderThan"):
+        text = f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan", ""'
+        cause = Cause("FieldValueNotSupported", text, "resourceVersionMatch")
+    elif match == "Exact" and version == "0":
+        text = 'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+        cause = Cause("FieldValueForbidden", text, "resourceVersionMatch")
+    if cause is not None:
+        raise bad_options("ListOptions", cause)
 
 
 def _token(version: int, start: Key) -> str:
@@ -143,9 +170,7 @@ def _whole(query: Mapping[str, str], name: str) -> int:
 def _version(query: Mapping[str, str]) -> int:
     text = query.get("resourceVersion", "") or "0"
     if not text.isdecimal():
-        cause = Cause("FieldValueInvalid", f'Invalid value: "{text}"', "resourceVersion")
-        details = {"causes": [{"reason": cause.reason, "message": cause.message, "field": cause.field}]}
-        raise StatusError(400, "BadRequest", f'resourceVersion: Invalid value: "{text}"', details=details)
+        raise unexpected(f'strconv.ParseUint: parsing "{text}": invalid syntax')
     return int(text)
 
 

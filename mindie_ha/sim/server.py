@@ -151,7 +151,8 @@ class ApiServer:
 
     async def _change(self, route: Route, request: ApiRequest) -> tuple[ApiResponse, Stored | None]:
         core, content_type = self.core, request.headers.get("content-type", "")
-        options = WriteOptions.read(request.query, request.headers.get("user-agent", ""))
+        agent = request.headers.get("user-agent", "")
+        options = WriteOptions.read(request.query, agent, method=request.method)
         allowed = ("", "status", "finalize")
         match request.method:
             case "POST" if not route.name and (route.namespace or not route.resource.namespaced):
@@ -193,7 +194,7 @@ class ApiServer:
             for stored in gone:
                 self.core.record("delete", route.resource, stored, user_agent=agent, dry_run=options.dry_run)
             return _json(
-                200, reading.listing(route, gone, {"resourceVersion": str(self.core.store.version)})
+                200, reading.listing(route, listed, {"resourceVersion": str(self.core.store.version)})
             ), None
         stored, removed = deletions.delete(self.core, route, options)
         if not removed or route.resource.kind == "Pod":
@@ -217,7 +218,14 @@ class ApiServer:
             found = documents.openapi(path, request.query, request.headers, kinds)
         else:
             found = documents.discover(request, kinds)
+        if found is None and not kinds_know(path, kinds):
+            return ApiResponse(404, b"404 page not found\n", {"content-type": "text/plain; charset=utf-8"})
         return found or _refusal(no_such_path())
+
+
+def kinds_know(path: str, kinds: tuple[Resource, ...]) -> bool:
+    """Whether a path lies in a group and version that is served; elsewhere not even a Status is said."""
+    return any(f"{path}/".startswith(f"{each.base_path}/") for each in kinds)
 
 
 def _verb(method: str, route: Route) -> str:

@@ -75,8 +75,9 @@ class StatusError(Exception):
             "metadata": self.list_meta,
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
         }
+        if self.reason:
+            body["reason"] = self.reason
         if self.details:
             body["details"] = dict(self.details)
         body["code"] = self.code
@@ -153,6 +154,22 @@ def invalid(resource: Resource, name: str, causes: Sequence[FieldCause]) -> Stat
 def bad_request(message: str) -> StatusError:
     """400: the request itself is wrong."""
     return StatusError(400, "BadRequest", message)
+
+
+def unexpected(message: str) -> StatusError:
+    """500 without a reason: what a real server says where it did not expect such a mistake."""
+    return StatusError(500, "", message)
+
+
+def bad_patch(message: str) -> StatusError:
+    """422: the patch is well formed, its result is not of the kind's types."""
+    causes = [{"reason": "FieldValueInvalid", "message": message, "field": "patch"}]
+    return StatusError(422, "Invalid", f' "" is invalid: patch: {message}', details={"causes": causes})
+
+
+def bad_options(kind: str, cause: FieldCause) -> StatusError:
+    """422 for a query parameter of a write or a list; `kind` is CreateOptions, ListOptions, ..."""
+    return invalid(Resource("meta.k8s.io", "v1", kind, kind, kind), "", [cause])
 
 
 def forbidden(resource: Resource, name: str, why: str, *, causes: Sequence[FieldCause] = ()) -> StatusError:

@@ -79,6 +79,8 @@ def prepare_update(new: Object, old: Object, resource: Resource, subresource: st
         _keep(new, old, "status")
     if resource.kind == "Pod" and isinstance(new.get("spec"), dict):
         _default_pod_spec(new["spec"])
+    if resource.kind == "Node":
+        _default_node(new)
     meta, before = new["metadata"], old["metadata"]
     _keep(meta, before, "generation")
     if (resource.custom or resource.kind in GENERATIONS) and _desired(new) != _desired(old):
@@ -210,7 +212,19 @@ def _default_service(obj: Object) -> None:
     if isinstance(spec, dict):
         spec.setdefault("type", "ClusterIP")
         spec.setdefault("sessionAffinity", "None")
+        ports = spec.get("ports")
+        for port in ports if isinstance(ports, list) else []:
+            if isinstance(port, dict):
+                port.setdefault("protocol", "TCP")
+                port.setdefault("targetPort", port.get("port", 0))
     obj["status"] = {"loadBalancer": {}}
+
+
+def _default_node(obj: Object) -> None:
+    """What a node has it can give, unless it says less."""
+    status = obj.get("status")
+    if isinstance(status, dict) and status.get("capacity") and "allocatable" not in status:
+        status["allocatable"] = status["capacity"]
 
 
 def _default_secret(obj: Object) -> None:
@@ -220,6 +234,7 @@ def _default_secret(obj: Object) -> None:
 _DEFAULTS = {
     "Pod": _default_pod,
     "Namespace": _default_namespace,
+    "Node": _default_node,
     "Service": _default_service,
     "Secret": _default_secret,
 }

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mindie_ha.sim import admissions, services, strategies
 from mindie_ha.sim import apply as apply_rules
-from mindie_ha.sim import services, strategies
 from mindie_ha.sim.bodies import APPLY, check_object, decode, decode_patch, media_type
 from mindie_ha.sim.core import NAMESPACES, Core, WriteOptions, precondition_failure, same
 from mindie_ha.sim.kinds import Route
@@ -23,12 +23,16 @@ from mindie_ha.sim.statuses import (
     MODIFIED,
     Cause,
     Object,
+    StatusError,
     already_exists,
+    bad_options,
+    bad_patch,
     bad_request,
     conflict,
     forbidden,
     invalid,
     not_found,
+    unexpected,
     unsupported_media,
 )
 from mindie_ha.sim.storage import Stored
@@ -55,7 +59,7 @@ def create(
     obj = _decoded(core, route, body, options)
     meta = obj["metadata"]
     if meta.get("resourceVersion"):
-        raise bad_request("resourceVersion should not be set on objects to be created")
+        raise unexpected("resourceVersion should not be set on objects to be created")
     _generate_name(core, meta)
     if resource.namespaced:
         check_namespace(core, resource, route.namespace, meta.get("name", ""))
@@ -68,6 +72,7 @@ def create(
     if managed:
         meta["managedFields"] = managed
     strategies.prepare_create(obj, resource)
+    admissions.admit(core, resource, obj)
     causes = [*check_values(obj, resource), *strategies.check_size(obj, resource)]
     core.check(resource, obj, [*causes, *services.allocate(core, resource, obj)])
     if options.dry_run:
@@ -118,14 +123,34 @@ def patch(core: Core, route: Route, content_type: str, raw: bytes, options: Writ
     method = _method(route.resource, media_type(content_type))
     old = core.existing(route.resource, route.namespace, route.name)
     patched = method(old.thaw(), decode_patch(raw))
-    return commit(core, route, old, _decoded(core, route, patched, options, old=old), options)
+    _check_uid(route.resource, old, patched)
+    checked = check_object(patched, route)
+    try:
+        obj = core.decode(route.resource, checked, options, old=old.obj)
+    except StatusError as error:
+        if options.strict:
+            raise
+        raise bad_patch(error.message) from None
+    return commit(core, route, old, obj, options)
+
+
+def _check_uid(resource: Resource, old: Stored, patched: Any) -> None:
+    """A patch cannot name another object; a replacement that does is a conflict."""
+    meta = patched.get("metadata") if isinstance(patched, dict) else None
+    uid = meta.get("uid") if isinstance(meta, dict) else None
+    if uid and uid != old.obj["metadata"]["uid"]:
+        text = f'Invalid value: "{uid}": field is immutable'
+        raise invalid(
+            resource, old.obj["metadata"]["name"], [Cause("FieldValueInvalid", text, "metadata.uid")]
+        )
 
 
 def apply(core: Core, route: Route, raw: bytes, options: WriteOptions) -> tuple[Stored, bool]:
     """Server-side apply: the object, and whether it is new; raises StatusError 400, 404, 409, 422."""
     resource = route.resource
     if not options.named:
-        raise bad_request('PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value')
+        text = "Required value: is required for apply patch"
+        raise bad_options("PatchOptions", Cause("FieldValueRequired", text, "fieldManager"))
     applied = _decoded(core, route, decode(raw, APPLY), options)
     if applied["metadata"].get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
@@ -193,7 +218,9 @@ def commit(
     if options.dry_run:
         return Stored(new, old.version)
     if _gone(resource, meta):
-        return core.store.remove(resource, route.namespace, route.name, final=new)
+        # As a real server: watchers see the object as it was, the answer shows it without its finalizers.
+        core.store.remove(resource, route.namespace, route.name)
+        return Stored(new, old.version)
     return core.store.put(resource, new)
 
 
@@ -211,8 +238,7 @@ def _check_preconditions(resource: Resource, old: Stored, new: Object) -> None:
     version = meta.get("resourceVersion")
     if version and version != old.obj["metadata"]["resourceVersion"]:
         if not version.isdecimal():
-            cause = Cause("FieldValueInvalid", f'Invalid value: "{version}"', "metadata.resourceVersion")
-            raise invalid(resource, meta["name"], [cause])
+            raise unexpected(f'strconv.ParseUint: parsing "{version}": invalid syntax')
         raise conflict(resource, meta["name"], MODIFIED)
 
 

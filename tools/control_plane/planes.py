@@ -44,6 +44,8 @@ class Options:
     apiserver: tuple[str, ...] = ()
     controllers: tuple[str, ...] = ()
     """More flags for kube-apiserver and kube-controller-manager."""
+    api_alone: bool = False
+    """No controllers and no scheduler: nobody but the test writes. Namespaces get no service account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,8 @@ class ControlPlane:
         self._spawn("etcd", self._etcd())
         self._wait("etcd", f"http://127.0.0.1:{self._ports.etcd}/health")
         self.start_apiserver()
+        if self.options.api_alone:
+            return
         self._spawn("kube-controller-manager", self._controllers())
         self._spawn("kube-scheduler", self._scheduler())
         self._wait("kube-controller-manager", f"https://127.0.0.1:{self._ports.controllers}/healthz")
@@ -268,6 +272,7 @@ class ControlPlane:
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={pki / 'accounts.pub'}",
             f"--service-account-signing-key-file={pki / 'accounts.key'}",
+            *(("--disable-admission-plugins=ServiceAccount",) if self.options.api_alone else ()),
             *self.options.apiserver,
         ]
 

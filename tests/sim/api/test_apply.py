@@ -61,5 +61,5 @@ async def test_what_was_there_before_the_first_apply_conflicts(api: Api) -> None
 
 async def test_apply_needs_a_manager(api: Api) -> None:
     code, status = await api("PATCH", f"{MAPS}/a", b"{}", content_type=APPLY)
-    assert code == 400
+    assert code == 422
     assert "fieldManager: Required value" in status["message"]

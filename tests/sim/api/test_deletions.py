@@ -31,7 +31,7 @@ async def test_a_delete_of_another_uid_or_version_conflicts(api: Api) -> None:
     code, status = await api("DELETE", f"{MAPS}/a", {"preconditions": {"uid": "other"}})
     assert (code, status["reason"]) == (409, "Conflict")
     assert status["message"] == (
-        'Operation cannot be fulfilled on configmaps "a": Precondition failed: '
+        'Operation cannot be fulfilled on ConfigMap "a": Precondition failed: '
         f"UID in precondition: other, UID in object meta: {uid}"
     )
     code, status = await api("DELETE", f"{MAPS}/a", {"preconditions": {"resourceVersion": "1"}})

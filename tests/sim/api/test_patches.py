@@ -23,7 +23,7 @@ def containers(*items: dict[str, Any], **more: Any) -> dict[str, Any]:
     ("patch", "expected"),
     [
         (containers({"name": "b", "image": "2"}), [("a", "1"), ("b", "2")]),
-        (containers({"name": "c", "image": "3"}), [("a", "1"), ("b", "1"), ("c", "3")]),
+        (containers({"name": "c", "image": "3"}), [("c", "3"), ("a", "1"), ("b", "1")]),
         (containers({"name": "a", "$patch": "delete"}), [("b", "1")]),
         (containers({"name": "z", "image": "9"}, {"$patch": "replace"}), [("z", "9")]),
         (
@@ -111,7 +111,7 @@ async def test_a_patch_with_a_version_is_optimistic(api: Api) -> None:
     assert (code, status["reason"]) == (409, "Conflict")
 
 
-async def test_a_patch_of_another_uid_conflicts(api: Api) -> None:
+async def test_a_patch_of_another_uid_is_refused(api: Api) -> None:
     await api.ok("POST", PODS, pod("a"))
     code, status = await api.merge(f"{PODS}/a", {"metadata": {"uid": "other", "labels": {"x": "y"}}})
-    assert (code, status["reason"]) == (409, "Conflict")
+    assert (code, status["reason"]) == (422, "Invalid")

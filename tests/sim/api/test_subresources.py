@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mindie_ha.sim.requests import ApiRequest
 from tests.sim.api.conftest import PODS, Api, Object, pod
 
 BUDGETS = "/apis/policy/v1/namespaces/mindie/poddisruptionbudgets"
@@ -76,4 +77,5 @@ async def test_a_new_definition_is_served_until_it_is_deleted(api: Api) -> None:
     made = await api.ok("POST", path, {"metadata": {"name": "w"}, "spec": {"a": 1}})
     assert made["spec"] == {"a": 1}
     await api.ok("DELETE", f"{CRDS}/widgets.example.com")
-    assert (await api("GET", path))[0] == 404
+    gone = await api.server.handle(ApiRequest("GET", path))
+    assert (gone.status, gone.body) == (404, b"404 page not found\n")
