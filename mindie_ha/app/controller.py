@@ -36,6 +36,7 @@ from mindie_ha.engine.reconciling import Planner
 from mindie_ha.engine.records import DecisionRecord
 from mindie_ha.engine.sinks import AuditFile, count, to_log
 from mindie_ha.kit.metrics import Metrics
+from mindie_ha.kit.tasks import OnEnd
 from mindie_ha.model.decisions import Notice
 from mindie_ha.model.errors import MindieHaError
 from mindie_ha.model.roles import Activity
@@ -124,6 +125,7 @@ class App:
             if self._serve:
                 await runner.setup()
                 await self._listen(listener, hook)
+            core.supervisor.start("permissions", self.parts.permissions.run, on_end=OnEnd.ACCEPT)
             await core.synced()
             if self.settings.dry_run:
                 await self._term()
@@ -213,6 +215,7 @@ class App:
         reasons = [f"{source}: {reason}" for source, reason in sorted(problems.items())]
         label = self.terms.label
         reasons += [text for text in (self.candidate.problem, label.problem if label else "") if text]
+        reasons += [f"permission is missing: {each}" for each in self.parts.permissions.missing]
         ready = self.ready.is_set()
         idle = ready and self.core.mirror.idlest_s() > STUCK_S
         if idle:

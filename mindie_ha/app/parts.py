@@ -14,6 +14,7 @@ from mindie_ha.channels import ms_endpoints
 from mindie_ha.channels.connection_guard import ConnectionGuard
 from mindie_ha.cluster.events import Events
 from mindie_ha.cluster.ledgers import Ledgers
+from mindie_ha.cluster.permissions import Permissions, needed
 from mindie_ha.cluster.reviews import Reviews
 from mindie_ha.cluster.writer import Fence, Writer
 from mindie_ha.engine.adoption_desk import AdoptionDesk
@@ -55,6 +56,13 @@ class Parts:
         self.recorder = Recorder()
         self._fence = fence
         self.writer = writer_of(core, fence=fence)
+        self.permissions = Permissions(
+            needed(settings, labels_itself=edges.pod is not None),
+            client=core.client,
+            clock=clock,
+            log=core.log,
+            metrics=core.metrics,
+        )
         ledgers = Ledgers(store=store, writer=self.writer, namespace=settings.cluster.namespace)
         self.nodes = NodeLedgers(store=store, ledgers=ledgers, clock=clock)
         self.isolations = IsolationDesk(store=store, nodes=self.nodes, clock=clock, settings=settings)

@@ -72,9 +72,8 @@ class Metrics:
         self.public_reports = made.counter(
             "public_reports_total", "Reports of public faults by entry and answer", ["entry", "answer"]
         )
-        self.strange_peers = made.counter(
-            "strange_peers_total", "Subscribers whose address is nobody's of the service", ["result"]
-        )
+        self.permission_missing = made.gauge("permission_missing", "1: we lack it", ["verb", "resource"])
+        self.strange_peers = made.counter("strange_peers_total", "Subscribers of no known pod", ["result"])
         self.connections_cut = made.counter(
             "connections_cut_total", "Connections above the bounds of an address", ["server"]
         )

@@ -14,10 +14,7 @@ from mindie_ha.sim.client import ApiClient
 from mindie_ha.sim.transports import connected
 from tests.real import machines
 from tools.control_plane import binaries
-from tools.control_plane.objects import install_kinds
-from tools.control_plane.planes import ControlPlane
-
-SERVICE = machines.ROOT / "mindie_ha" / "demo" / "manifests" / "pd-ha.yaml"
+from tools.control_plane.planes import ControlPlane, Options
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -37,24 +34,29 @@ def built() -> Path:
 
 @pytest.fixture(scope="session")
 def plane(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A healthy control plane with our kinds."""
-    made = ControlPlane(built, tmp_path_factory.mktemp("plane"))
-    made.start()
-    try:
-        install_kinds(made)
-        yield made
-    finally:
-        made.stop()
+    """A healthy control plane with our kinds, and nobody in it."""
+    with machines.started(ControlPlane(built, tmp_path_factory.mktemp("plane"))) as plane:
+        yield plane
 
 
 @pytest.fixture(scope="session")
 def field(plane: ControlPlane) -> Iterator[ControlPlane]:
     """The control plane with machines, a service, and mindie-ha deployed: pods without a process so far."""
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    with machines.simulated(plane, service=SERVICE, seed=101 + worker):
-        machines.deploy(plane)
-        machines.until(lambda: machines.our_pods(plane), what="the pods of the Deployment are Ready")
+    with machines.furnished(plane, seed=_seed()):
         yield plane
+
+
+@pytest.fixture(scope="module")
+def forgetful(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """The same, of one module alone, and etcd forgets old versions every few seconds."""
+    plane = ControlPlane(built, tmp_path_factory.mktemp("forgetful"), Options(compaction="5s"))
+    with machines.started(plane), machines.furnished(plane, seed=_seed() + 20):
+        yield plane
+
+
+def _seed() -> int:
+    """Processes of one test run have addresses of their own."""
+    return 101 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 
 
 @pytest.fixture

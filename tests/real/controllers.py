@@ -70,6 +70,20 @@ class Controller:
         except (aiohttp.ClientError, OSError):
             return None
 
+    async def text(self, path: str) -> str:
+        """A page of its HTTP server."""
+        async with aiohttp.ClientSession() as session, session.get(self.url + path) as answer:
+            return await answer.text()
+
+    async def post(self, path: str, body: dict[str, Any], *, token: str) -> int:
+        """The status of a change over HTTP."""
+        headers = {"Authorization": f"Bearer {token}"}
+        async with (
+            aiohttp.ClientSession(headers=headers) as session,
+            session.post(self.url + path, json=body) as answer,
+        ):
+            return answer.status
+
     async def workload(self, name: str) -> dict[str, Any] | None:
         """How it sees a workload, by the last part of its name."""
         found = await self.get("/v1/services")

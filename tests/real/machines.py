@@ -18,11 +18,12 @@ from typing import Any
 
 import yaml
 
-from tools.control_plane.objects import RefusedError, request
+from tools.control_plane.objects import RefusedError, install_kinds, request
 from tools.control_plane.planes import ControlPlane
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT / "manifests"
+SERVICE = ROOT / "mindie_ha" / "demo" / "manifests" / "pd-ha.yaml"
 PROGRAM = ("setpriv", "--pdeathsig", "KILL", sys.executable, "-u", "-c")
 MAIN = "from mindie_ha.cli.main import main; main()"
 WITHIN_S = 180.0
@@ -41,6 +42,26 @@ PATHS = {
     "ServiceAccount": f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts",
 }
 Body = dict[str, Any]
+
+
+@contextmanager
+def started(plane: ControlPlane) -> Iterator[ControlPlane]:
+    """Start it, with our kinds; stop it with the context."""
+    plane.start()
+    try:
+        install_kinds(plane)
+        yield plane
+    finally:
+        plane.stop()
+
+
+@contextmanager
+def furnished(plane: ControlPlane, *, seed: int) -> Iterator[ControlPlane]:
+    """Machines, a service, and mindie-ha deployed on a started control plane."""
+    with simulated(plane, service=SERVICE, seed=seed):
+        deploy(plane)
+        until(lambda: our_pods(plane), what="the pods of the Deployment are Ready")
+        yield plane
 
 
 @contextmanager

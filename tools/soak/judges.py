@@ -86,7 +86,7 @@ class Judge:
                 self._known_map(namespace, _body(request)["metadata"]["name"], request)
             case ("POST", [_, "events"]) | ("PATCH", ["events", _]):
                 pass
-            case "POST", [_, "tokenreviews" | "subjectaccessreviews"]:
+            case "POST", [_, "tokenreviews" | "subjectaccessreviews" | "selfsubjectaccessreviews"]:
                 pass  # questions
             case _:
                 self._wrong(f"an unexpected write: {request.method} {request.path}")
