@@ -13,7 +13,7 @@ A dry run writes nothing, so it needs no Lease and stands beside whoever leads.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from mindie_ha.channels.connection_guard import PortLimits
 from mindie_ha.cluster.events import About
 from mindie_ha.cluster.leases import Candidate
 from mindie_ha.cluster.problems import Problem
+from mindie_ha.cluster.writer import Fence
 from mindie_ha.engine.events import about_of, for_event
 from mindie_ha.engine.passed_reports import PassedReports
 from mindie_ha.engine.reconciling import Planner
@@ -62,6 +63,7 @@ class App:
         *,
         audit_file: Path | None = None,
         planner: Planner = plan,
+        fence_of: Callable[[Fence], Fence] = lambda candidate: candidate,
     ) -> None:
         self.settings = settings
         self.ready = asyncio.Event()  # the caches are filled, and it leads or stands by
@@ -72,7 +74,7 @@ class App:
         self._audit = AuditFile(audit_file) if audit_file is not None else None
         self.core = Core(settings, edges, metrics=self.metrics)
         self.candidate = self._candidate(edges)
-        fence = LeadsAlone() if settings.dry_run else self.candidate
+        fence = LeadsAlone() if settings.dry_run else fence_of(self.candidate)
         self.parts = parts = Parts(self.core, edges, fence=fence, planner=planner)
         self.terms = Terms(self.core, parts, edges)
         self.started = self.terms.begun  # it leads, and serves

@@ -17,7 +17,8 @@ from tools.soak.runs import Run
 ROOT = Path(__file__).resolve().parents[2]
 QUIET_SEED = 4  # one service, short
 PINNED = {  # a seed whose history shows it early; the full proof is `python -m tools.soak --mutations`
-    "forgetful-budget": 3,
+    "forgetful-budget": 4,
+    "no-fence": 4,
     "no-write-ahead": 1,
     "stale-delete": 1,
     "unchecked-table": 5,

@@ -252,11 +252,8 @@ async def watches_fall_silent(stage: Stage, dice: random.Random) -> str:
 
 
 async def controller_dies(stage: Stage, dice: random.Random) -> str:
-    """At one of its next steps, whatever that is; another one comes a little later."""
-    if not stage.alive:
-        await stage.start()
-        return "there was no controller"
-    life = stage.alive[0]
+    """The leader, or a standby, at one of its next steps, whatever that is; another one comes later."""
+    life = dice.choice(stage.alive) if dice.random() < 0.3 else (stage.leader or stage.alive[0])
     steps = dice.choice((1, 10, 60, 300, 1500)) + dice.randrange(10)
     life.process.trap(steps, life.die)
     await _until_dead(stage, life.process.name)
@@ -264,7 +261,7 @@ async def controller_dies(stage: Stage, dice: random.Random) -> str:
         life.die()
     await stage.clock.sleep(dice.choice((0.0, 0.2, 2.0, 20.0)))
     await life.bury()
-    await stage.start()
+    await stage.staff()
     return f"{life.process.name} died at its step {life.process.steps}"
 
 
@@ -277,15 +274,14 @@ async def _until_dead(stage: Stage, name: str) -> None:
 
 
 async def controller_freezes(stage: Stage, dice: random.Random) -> str:
-    """It stands still, as by SIGSTOP, and goes on later."""
-    if not stage.alive:
-        return "no controller to freeze"
-    life, for_s = stage.alive[0], dice.choice((1.0, 8.0, 20.0, 45.0))
-    life.process.trap(dice.choice((1, 20, 200)), life.process.freeze)
+    """The leader stands still, as by SIGSTOP, and goes on later; often while it has something to do."""
+    life, for_s = stage.leader or stage.alive[0], dice.choice((1.0, 8.0, 20.0, 45.0))
+    life.process.trap(dice.choice((1, 20, 200)) + dice.randrange(20), life.process.freeze)
+    said = await dice.choice((person_deletes_pod, node_is_deleted, machine_heals))(stage, dice)
     await stage.clock.sleep(for_s)
     life.process.disarm()
     life.process.thaw()
-    return f"{life.process.name} was frozen for up to {for_s:g} s"
+    return f"{life.process.name} was frozen for up to {for_s:g} s when {said}"
 
 
 EVENTS: tuple[tuple[int, Event], ...] = (
@@ -306,7 +302,7 @@ EVENTS: tuple[tuple[int, Event], ...] = (
     (5, watches_break),
     (4, watches_fall_silent),
     (10, controller_dies),
-    (4, controller_freezes),
+    (6, controller_freezes),
 )
 
 

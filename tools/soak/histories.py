@@ -88,7 +88,7 @@ def play(seed: int, *, steps: int = STEPS, theme: str = "all", mutation: Mutatio
         virtual_s=loop.time(),
         turns=loop.turns,
         most_turns=loop.most_turns,
-        deaths=len(stage.lives) - 1,
+        deaths=len(stage.lives) - stage.replicas,
         recoveries=stage.judge.recoveries,
         spent_s=time.monotonic() - began_s,
         story=tuple(stage.diary.lines) if stage.judge.violations else (),
@@ -115,6 +115,7 @@ class History:
             drawn,
             seed=self._seed,
             nodes=nodes,
+            replicas=dice.choice((1, 2, 2)),
             world=_world(dice),
             settings=_settings(dice),
             mutation=self._mutation,
@@ -125,7 +126,7 @@ class History:
         async with staged(stage):
             for service in drawn:
                 await stage.apply(service)
-            await stage.start()
+            await stage.staff()
             if not await self._whole("at the beginning", within_s=UP_WITHIN_S):
                 return
             for _ in range(self._steps):
@@ -161,8 +162,6 @@ class History:
         stage.server.disturbances.clear()
         for node in stage.node_names:
             await events.heal(stage, node)
-        if not stage.alive:
-            await stage.start()
         if not await self._whole("in the end", within_s=WHOLE_WITHIN_S, mend=True):
             return
         await stage.clock.sleep(SETTLED_S)
@@ -204,7 +203,7 @@ class History:
                     await self._reset(service, job)
 
     async def _reset(self, service: Service, job: str) -> None:
-        life = self.stage.alive[0]
+        life = self.stage.leader or self.stage.alive[0]
         key = ObjectKey(service.namespace, job)
         try:
             await life.app.rearm.reset(key, text="the cause is gone", person="soak")

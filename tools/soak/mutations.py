@@ -7,11 +7,13 @@ product's safeguards away. The simulation must report a broken promise with ever
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from mindie_ha.cluster import documents
+from mindie_ha.cluster.writer import Fence
 from mindie_ha.engine.reconciling import Planner
 from mindie_ha.model.decisions import Plan
 from mindie_ha.model.ledgers import WorkloadLedger
@@ -29,6 +31,7 @@ class Mutation:
     """No mutation: everything passes as it is."""
 
     planner: Planner = staticmethod(plan)
+    fence: Callable[[Fence], Fence] = staticmethod(lambda fence: fence)
 
     def another_life(self) -> Mutation:
         """The same for a controller process that starts now."""
@@ -45,6 +48,20 @@ class Mutation:
     def response(self, request: ApiRequest, response: ApiResponse) -> ApiResponse:  # noqa: ARG002
         """What is heard instead of an answer."""
         return response
+
+
+class OpenFence:
+    """Lets everything through, whoever leads."""
+
+    def guard(self) -> float:
+        """Always open."""
+        return math.inf
+
+
+class NoFence(Mutation):
+    """Writes on though another one may lead by now."""
+
+    fence = staticmethod(lambda _fence: OpenFence())
 
 
 class NoWriteAhead(Mutation):
@@ -127,6 +144,7 @@ def _believed(item: WorkloadView) -> WorkloadView:
 
 
 MUTATIONS: dict[str, type[Mutation]] = {
+    "no-fence": NoFence,
     "no-write-ahead": NoWriteAhead,
     "stale-delete": StaleDelete,
     "forgetful-budget": ForgetfulBudget,

@@ -10,12 +10,16 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
+from datetime import datetime
 
+from mindie_ha.sim.requests import ApiRequest
 from mindie_ha.sim.storage import Change, Kind
 from tools.soak.judges import Judge, Object
 from tools.soak.services import MS_JOBS
 
 CONFIGURATION = "ascend.kubectl.kubernetes.io/ascend-910-configuration"
+LEASE_NAMESPACE, LEASE = "mindx-dl", "mindie-ha"
+SLACK_S = 0.001  # times in a Lease are whole microseconds
 FIRST_SERVER_GROUP = 2
 LEARNS_WITHIN_S = 150.0  # the longest silence of a watch in a history, and a little more
 
@@ -38,6 +42,19 @@ class SoakJudge(Judge):
     def recoveries(self) -> int:
         """How many were opened, over all workloads."""
         return sum(self._epochs.values())
+
+    def sent(self, who: str, request: ApiRequest) -> None:
+        """A controller sends a write: it must hold the Lease, and not for too long."""
+        lease = (self._get("Lease", LEASE_NAMESPACE, LEASE) or {}).get("spec", {})
+        holder = lease.get("holderIdentity") or "nobody"
+        what = f"{request.method} {request.path}"
+        if holder != who:
+            self.wrong(2, f"{who} writes though {holder} leads: {what}")
+            return
+        renewed_s = datetime.fromisoformat(lease["renewTime"]).timestamp()
+        late_s = self.server.core.clock.wall() - renewed_s - lease["leaseDurationSeconds"]
+        if late_s > SLACK_S:
+            self.wrong(2, f"{who} writes {late_s:.3f} s after its Lease ran out: {what}")
 
     def received(self, peer: str, job_id: str, text: str) -> None:
         """A Controller was given a table."""

@@ -93,6 +93,7 @@ class Door:
         swallowed = self.mutation.swallow(changed, self.server)
         if swallowed is not None:
             return swallowed
+        self.judge.sent(self.who, changed)
         self.judge.before(changed)
         response: ApiResponse | None = None
         try:
@@ -160,12 +161,14 @@ class Stage:
         *,
         seed: int,
         nodes: int,
+        replicas: int,
         world: WorldSettings,
         settings: Settings,
         mutation: Mutation,
         documents: Documents,
     ) -> None:
         self.services = services
+        self.replicas = replicas
         self.settings = settings
         self.mutation = mutation
         self.clock = LoopClock(wall_origin_s=WALL_S)
@@ -196,16 +199,21 @@ class Stage:
         """The controllers that run."""
         return [life for life in self.lives if not life.dead]
 
-    async def start(self) -> Life:
-        """Run another controller; returns when it started, or died."""
-        life = self.launch()
+    @property
+    def leader(self) -> Life | None:
+        """The controller that leads by its own account."""
+        return next((life for life in self.alive if life.app.started.is_set()), None)
+
+    async def staff(self) -> None:
+        """Run as many controllers as there are to be; returns when one leads, or all died."""
+        while len(self.alive) < self.replicas:
+            self.launch()
         ends_s = self.clock.monotonic() + START_S
-        while not (life.app.started.is_set() or life.dead or life.task.done()):
+        while self.leader is None and any(not life.task.done() for life in self.alive):
             if self.clock.monotonic() > ends_s:
-                self.judge.wrong(9, f"{life.process.name} did not start within {START_S:g} s")
+                self.judge.wrong(9, f"no controller leads within {START_S:g} s")
                 break
             await self.clock.sleep(0.1)
-        return life
 
     def launch(self) -> Life:
         """Run another controller."""
@@ -221,8 +229,11 @@ class Stage:
             entropy=self.entropy.child(name),
             log=make_log(log, as_json=False, level="error"),
             serve=False,
+            identity=name,
         )
-        app = context.run(partial(App, planner=self.mutation.planner), self.settings, edges)
+        app = context.run(
+            partial(App, planner=self.mutation.planner, fence_of=self.mutation.fence), self.settings, edges
+        )
         task = asyncio.get_running_loop().create_task(app.run(), context=context, name=name)
         life = Life(process, door, app, task, Server(app.outlets), log)
         app.recorder.listeners.append(lambda record: self._decided(life, record))
