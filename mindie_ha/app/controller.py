@@ -13,7 +13,7 @@ A dry run writes nothing, so it needs no Lease and stands beside whoever leads.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ from mindie_ha.model.decisions import Notice
 from mindie_ha.model.errors import MindieHaError
 from mindie_ha.model.roles import Activity
 from mindie_ha.model.settings import Settings
+from mindie_ha.model.workloads import ROLES_BY_APP, Role
 from mindie_ha.policy.activity import MS_ROLES
 from mindie_ha.policy.planner import plan
 from mindie_ha.web.api import Health, Sources, make_app
@@ -64,6 +65,7 @@ class App:
         audit_file: Path | None = None,
         planner: Planner = plan,
         fence_of: Callable[[Fence], Fence] = lambda candidate: candidate,
+        roles: Mapping[str, Role] = ROLES_BY_APP,
     ) -> None:
         self.settings = settings
         self.ready = asyncio.Event()  # the caches are filled, and it leads or stands by
@@ -72,7 +74,7 @@ class App:
         self.metrics = Metrics()
         self._serve = edges.serve
         self._audit = AuditFile(audit_file) if audit_file is not None else None
-        self.core = Core(settings, edges, metrics=self.metrics)
+        self.core = Core(settings, edges, metrics=self.metrics, planner=planner, roles=roles)
         self.candidate = self._candidate(edges)
         fence = LeadsAlone() if settings.dry_run else fence_of(self.candidate)
         self.parts = parts = Parts(self.core, edges, fence=fence, planner=planner)

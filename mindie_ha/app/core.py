@@ -6,11 +6,14 @@ It writes nothing by itself, so that a command that only looks is this part alon
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mindie_ha.app.edges import Edges
 from mindie_ha.cluster.client import Client
 from mindie_ha.cluster.mirrors import Mirror
 from mindie_ha.cluster.store import Store
 from mindie_ha.engine.peer_checks import PeerCheck, Proxies
+from mindie_ha.engine.reconciling import Planner
 from mindie_ha.engine.records import Recorder
 from mindie_ha.engine.tables import TableDesk
 from mindie_ha.kit.metrics import Metrics
@@ -18,6 +21,7 @@ from mindie_ha.kit.queues import KeyedQueue
 from mindie_ha.kit.tasks import Supervisor
 from mindie_ha.model.ids import ScopeKey
 from mindie_ha.model.settings import Settings
+from mindie_ha.model.workloads import ROLES_BY_APP, Role
 from mindie_ha.policy.planner import plan
 from mindie_ha.web.explanations import Explainer
 from mindie_ha.web.fault_reports import FleetReporter
@@ -30,24 +34,26 @@ FIRST_RETRY_S = 0.01  # a look that lost a race to another writer; doubles while
 class Core:
     """Caches, store, reporter; see the module."""
 
-    def __init__(self, settings: Settings, edges: Edges, *, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        edges: Edges,
+        *,
+        metrics: Metrics,
+        planner: Planner = plan,
+        roles: Mapping[str, Role] = ROLES_BY_APP,
+    ) -> None:
         self.settings = settings
-        self.clock = edges.clock
-        self.entropy = edges.entropy
+        self.clock, self.entropy = edges.clock, edges.entropy
         self.log = edges.log
         self.metrics = metrics
-        self._filled = edges.filled
+        self._filled, self._planner = edges.filled, planner
         self.supervisor = Supervisor(clock=edges.clock, entropy=edges.entropy, log=edges.log, metrics=metrics)
         self.queue: KeyedQueue[ScopeKey] = KeyedQueue(
             clock=edges.clock, entropy=edges.entropy.child("queue"), first_s=FIRST_RETRY_S
         )
         self.client = Client(edges.transport, request_timeout_s=settings.cluster.request_timeout_s)
-        self.store = Store(
-            clock=edges.clock,
-            settings=settings,
-            listener=self._touched,
-            refused=lambda source: metrics.inputs_refused.labels(source).inc(),
-        )
+        self.store = self._store(roles)
         self.mirror = Mirror(
             client=self.client,
             store=self.store,
@@ -69,7 +75,7 @@ class Core:
             touch=self.touch,
         )
         self.reporter = Reporter(
-            store=self.store, tables=self.desk, planner=plan, settings=settings, clock=edges.clock
+            store=self.store, tables=self.desk, planner=planner, settings=settings, clock=edges.clock
         )
         self.fleet = FleetReporter(store=self.store, settings=settings, clock=edges.clock)
 
@@ -78,10 +84,20 @@ class Core:
         return Explainer(
             store=self.store,
             tables=self.desk,
-            planner=plan,
+            planner=self._planner,
             settings=self.settings,
             clock=self.clock,
             recorder=recorder,
+        )
+
+    def _store(self, roles: Mapping[str, Role]) -> Store:
+        refused = self.metrics.inputs_refused
+        return Store(
+            clock=self.clock,
+            settings=self.settings,
+            listener=self._touched,
+            refused=lambda source: refused.labels(source).inc(),
+            roles=roles,
         )
 
     def touch(self, scope: ScopeKey) -> None:

@@ -15,21 +15,20 @@ from __future__ import annotations
 import json
 
 from mindie_ha.channels.ms_endpoints import Answer, Endpoints, Unanswered
-from mindie_ha.model.roles import Activity, Told
-from mindie_ha.model.settings import Flavor, RoleSettings
-from mindie_ha.model.workloads import Role
+from mindie_ha.model.roles import Activity, Inquiry, Told
+from mindie_ha.model.settings import RoleSettings
 
 OK, UNAVAILABLE = 200, 503
 READINESS, HEALTH, CAN_SERVE, MASTER = "/v1/readiness", "/v1/health", "/v2/health/ready", "/recvs_info"
 PYMOTOR_READINESS, PYMOTOR_LIVENESS = "/readiness", "/liveness"
 
 
-async def ask(endpoints: Endpoints, role: Role, ip: str, *, settings: RoleSettings) -> Told:
+async def ask(endpoints: Endpoints, inquiry: Inquiry, ip: str, *, settings: RoleSettings) -> Told:
     """Ask one pod. Raises nothing that a pod can cause."""
     try:
-        if settings.flavor is Flavor.PYMOTOR:
+        if inquiry is Inquiry.LEADS:
             return await _pymotor(endpoints, ip, settings)
-        if role is Role.COORDINATOR:
+        if inquiry is Inquiry.SERVES:
             return await _coordinator(endpoints, ip, settings)
         health = await endpoints.get(ip, settings.management_port, HEALTH)
         return Told(Activity.UNKNOWN, "its endpoints do not tell", healthy=health.status == OK)

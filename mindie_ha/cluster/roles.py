@@ -76,8 +76,6 @@ class RoleMemory:
         self, workload: Workload, pods: Iterable[Pod], *, nodes: Mapping[str, Node], ledger: WorkloadLedger
     ) -> dict[PodUID, PodRole]:
         """Who of an MS workload is active; empty for other roles."""
-        if workload.role not in activity.MS_ROLES:
-            return {}
         now_s = self._clock.wall()
         sources = activity.Sources(
             nodes=nodes,

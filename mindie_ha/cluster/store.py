@@ -49,7 +49,7 @@ from mindie_ha.model.public_faults import PublicFaultLedger
 from mindie_ha.model.reset_configs import RESET_CONFIG_PREFIX
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import FleetView, NodeView, ScopeView, WorkloadView
-from mindie_ha.model.workloads import PodGroup, RingsConfig, Workload
+from mindie_ha.model.workloads import ROLES_BY_APP, PodGroup, RingsConfig, Role, Workload
 from mindie_ha.ranktable.hccl import RINGS_CONFIG_PREFIX, rings_config_name
 
 Listener = Callable[[frozenset[ScopeKey], bool], None]  # (scopes to look at again, urgent)
@@ -66,8 +66,10 @@ class Store:
         settings: Settings,
         listener: Listener,
         refused: Callable[[str], None] | None = None,
+        roles: Mapping[str, Role] = ROLES_BY_APP,
     ) -> None:
         self._clock = clock
+        self._roles = roles
         self._settings = settings
         self._listener = listener
         pauses = documents.pauses_key(settings.cluster.namespace)
@@ -431,7 +433,7 @@ class Store:
 
     def _put_owner(self, item: SlimOwner) -> Touched:
         """A name is one workload: of two kinds under it, the one that came first."""
-        found = workload_kinds.workload(item)
+        found = workload_kinds.workload(item, roles=self._roles)
         standing = self.workload(item.key)
         if standing is not None and standing.kind != found.kind:
             source = _source_of(item)

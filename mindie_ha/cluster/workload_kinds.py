@@ -6,8 +6,8 @@ Sources: rescheduling contract §1.1, §4.2, §4.7; motor contract §4.4; Volcan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mindie_ha.cluster.convert import condition
@@ -22,16 +22,11 @@ from mindie_ha.cluster.slim import (
 )
 from mindie_ha.intake.jobs.links import op_retry_of
 from mindie_ha.intake.jobs.scripts import read_script
-from mindie_ha.model.workloads import LABEL_APP, LABEL_JOB_ID, Role, Workload
+from mindie_ha.model.workloads import LABEL_APP, LABEL_JOB_ID, ROLES_BY_APP, Role, Workload
 from mindie_ha.ranktable.pd_roles import GROUP_NAME_LABEL, pd_role
 
 TABLE_VOLUME = "global-ranktable"
 LEADERS = ("Master", "Chief", "Scheduler")
-ROLES = {
-    "mindie-ms-server": Role.SERVER,
-    "mindie-ms-controller": Role.CONTROLLER,
-    "mindie-ms-coordinator": Role.COORDINATOR,
-}
 LIFTED = frozenset(
     {
         "sp-block",
@@ -97,9 +92,11 @@ BY_KIND = {one.resource.kind: one for one in KINDS}
 _BY_MODEL = {one.model: one for one in KINDS}
 
 
-def workload(item: SlimOwner) -> Workload:
-    """The workload that an object makes the pods of."""
-    return _BY_MODEL[type(item)].read(item)
+def workload(item: SlimOwner, *, roles: Mapping[str, Role] = ROLES_BY_APP) -> Workload:
+    """The workload that an object makes the pods of. `roles`: what it does, by its label `app`."""
+    role = roles.get(item.metadata.labels.get(LABEL_APP, ""))
+    found = _BY_MODEL[type(item)].read(item)
+    return found if role is None else replace(found, role=role)
 
 
 def _workload(
@@ -120,7 +117,7 @@ def _workload(
         key=item.key,
         uid=meta.uid,
         kind=resource.kind,
-        role=ROLES.get(meta.labels.get(LABEL_APP, ""), Role.TRAINING),
+        role=Role.TRAINING,
         pd_role=pd_role(
             env_role=_env(specs, "ROLE"),
             name=meta.name,

@@ -10,18 +10,16 @@ from mindie_ha.cluster.workload_kinds import BY_KIND
 from mindie_ha.engine.records import TABLE, DecisionRecord
 from mindie_ha.model.decisions import Notice
 from mindie_ha.model.ids import ObjectKey, ScopeKind
-from mindie_ha.model.workloads import Role, Workload
+from mindie_ha.model.workloads import Workload
 
 
 def about_of(record: DecisionRecord, store: Store) -> About | None:
-    """The AscendJob, the service's Controller for a table, or the Node; None when it is gone."""
+    """The AscendJob, for a table the one that the decision names, or the Node; None when it is gone."""
     if record.scope.kind is ScopeKind.NODE:
         name = record.scope.name
         return About("v1", "Node", ObjectKey("", name), name)  # kubectl looks for the name in the UID
     if record.subject == TABLE:
-        workloads = store.workloads_of(record.scope)
-        chosen = next((one for one in workloads if one.role is Role.CONTROLLER), None)
-        return _job(chosen or next(iter(workloads), None))
+        return _job(store.workload(record.about) if record.about is not None else None)
     return _job(store.workload(ObjectKey.parse(record.subject)))
 
 

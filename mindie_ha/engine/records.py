@@ -43,6 +43,7 @@ class DecisionRecord:
     notices: tuple[Notice, ...] = ()
     recovery: Recovery | None = None
     closed: ClosedRecovery | None = None
+    about: ObjectKey | None = None  # the workload at which it is told, where the subject is none
 
 
 Listener = Callable[[DecisionRecord], None]
@@ -98,7 +99,16 @@ class Recorder:
         actions = (f"publish generation {decision.ledger.generation}",) if decision.publish else ()
         notices = self._new_notices(scope, TABLE, decision.notices)
         self._keep(
-            DecisionRecord(at_s, scope, TABLE, "table", decision.sentence, actions=actions, notices=notices)
+            DecisionRecord(
+                at_s,
+                scope,
+                TABLE,
+                "table",
+                decision.sentence,
+                actions=actions,
+                notices=notices,
+                about=decision.about,
+            )
         )
 
     def node(self, scope: ScopeKey, decision: NodeDecision, *, at_s: float) -> None:

@@ -9,6 +9,7 @@ in a row counts. News touches the service, so that a recovery goes on without wa
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -21,10 +22,9 @@ from mindie_ha.kit.metrics import Metrics
 from mindie_ha.model.ids import PodUID, ScopeKey
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Phase
-from mindie_ha.model.roles import Told
+from mindie_ha.model.roles import Inquiry, Told
 from mindie_ha.model.settings import Flavor, RoleSettings
 from mindie_ha.model.views import ScopeView, WorkloadView
-from mindie_ha.model.workloads import Role
 from mindie_ha.policy import activity
 
 MISSES = 2  # questions in a row without an answer that count
@@ -50,7 +50,8 @@ class Asked:
     """One pod that is asked. Times are monotonic."""
 
     uid: PodUID
-    role: Role
+    role: str
+    inquiry: Inquiry
     ip: str
     state: tuple[object, ...]  # a change of it makes the next question come soon
     settles: bool
@@ -91,9 +92,8 @@ class RoleDesk:
             return
         before = self._asked.pop(scope, {})
         found = {}
-        for workload in view.workloads if view is not None else ():
-            for pod in _askable(workload, view, self._settings.flavor) if view is not None else ():
-                found[pod.uid] = self._kept(before.get(pod.uid), workload, pod)
+        for workload, pod, inquiry in _to_ask(view, self._settings.flavor) if view is not None else ():
+            found[pod.uid] = self._kept(before.get(pod.uid), workload, pod, inquiry)
         if found and len(self._asked) < MAX_ASKED:
             self._asked[scope] = found
         self._woken.set()
@@ -124,14 +124,14 @@ class RoleDesk:
     def _all(self) -> list[Asked]:
         return [one for pods in self._asked.values() for one in pods.values()]
 
-    def _kept(self, before: Asked | None, workload: WorkloadView, pod: Pod) -> Asked:
+    def _kept(self, before: Asked | None, workload: WorkloadView, pod: Pod, inquiry: Inquiry) -> Asked:
         recovery = workload.ledger.recovery
         settles = recovery is not None and recovery.phase is Phase.SETTLE
         state = (pod.ip, pod.ready, pod.restarts, recovery.phase if recovery is not None else "")
         now_s, quick_s = self._clock.monotonic(), self._settings.quick_s
         if before is None:
-            return Asked(pod.uid, workload.workload.role, pod.ip, state, settles, now_s, quick_s)
-        before.ip, before.settles = pod.ip, settles
+            return Asked(pod.uid, workload.workload.role, inquiry, pod.ip, state, settles, now_s, quick_s)
+        before.ip, before.settles, before.inquiry = pod.ip, settles, inquiry
         if before.state != state:
             before.state, before.interval_s = state, quick_s
             before.next_s = min(before.next_s, now_s + quick_s)
@@ -141,7 +141,7 @@ class RoleDesk:
         assert self._endpoints is not None  # noqa: S101 - nobody is asked without
         try:
             async with self._seats:
-                told = await ask(self._endpoints, one.role, one.ip, settings=self._settings)
+                told = await ask(self._endpoints, one.inquiry, one.ip, settings=self._settings)
             if self._asked.get(scope, {}).get(one.uid) is one:  # it may be gone meanwhile
                 self._take(scope, one, told)
         finally:
@@ -160,20 +160,14 @@ class RoleDesk:
             self._touch(scope)
 
 
-def _askable(workload: WorkloadView, view: ScopeView, flavor: Flavor) -> list[Pod]:
-    """Pods that run where they can answer. A Controller of MindIE-Motor is asked only whether it is well, and
-    only while it matters."""
-    role, recovery = workload.workload.role, workload.ledger.recovery
-    if role not in activity.MS_ROLES:
-        return []
-    settles = recovery is not None and recovery.phase is Phase.SETTLE
-    if role is Role.CONTROLLER and flavor is Flavor.MOTOR and not settles:
-        return []
-    return [
-        pod
-        for pod in activity.running(workload.pods)
-        if pod.ip and (node := view.nodes.get(pod.node)) is not None and node.node.ready
-    ]
+def _to_ask(view: ScopeView, flavor: Flavor) -> Iterator[tuple[WorkloadView, Pod, Inquiry]]:
+    """Pods that run where they can answer, and what each is asked."""
+    for workload in view.workloads:
+        inquiry = activity.inquiry(workload, flavor=flavor)
+        for pod in activity.running(workload.pods) if inquiry is not None else ():
+            node = view.nodes.get(pod.node)
+            if inquiry is not None and pod.ip and node is not None and node.node.ready:
+                yield workload, pod, inquiry
 
 
 def _result(told: Told) -> str:

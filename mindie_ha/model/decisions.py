@@ -183,6 +183,7 @@ class TableDecision:
     left_out: tuple[tuple[str, tuple[Finding, ...]], ...] = ()  # instance, why
     held: tuple[tuple[str, float], ...] = ()  # instance, until (wall)
     notices: tuple[Notice, ...] = ()
+    about: ObjectKey | None = None  # the workload at which a person looks for what is told of it
     wake_at_s: float | None = None
 
 

@@ -20,6 +20,14 @@ class Activity(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Inquiry(StrEnum):
+    """Which questions a pod is asked."""
+
+    SERVES = "serves"  # whether it takes requests, and is the master
+    LIVES = "lives"  # whether it is well; its endpoints tell no more
+    LEADS = "leads"  # PyMotor: whether it leads, of either role
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """What a pod's own endpoints answered. `healthy` None: not asked. `reached` False: nothing answered."""
@@ -59,4 +67,4 @@ class Streams:
         return None if self.ips else max(self.listening_since_s, self.left_s or 0.0)
 
 
-__all__ = ["Activity", "PodRole", "Streams", "Told"]
+__all__ = ["Activity", "Inquiry", "PodRole", "Streams", "Told"]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
+from types import MappingProxyType
+from typing import ClassVar
 
 from mindie_ha.model.ids import ObjectKey, ScopeKey, job_key, service_key
 from mindie_ha.model.ranktables import PdRole
@@ -17,13 +18,29 @@ LABEL_JOB_ID = "jobID"
 ASCEND_JOB_KIND = "AscendJob"
 
 
-class Role(StrEnum):
-    """What a workload does in its service."""
+class Role(str):
+    """What a workload does in its service. A word, not a closed list: whoever brings ladders for another role
+    names it, and everything that is not told otherwise about it treats it as a job by itself."""
 
-    SERVER = "server"
-    CONTROLLER = "controller"
-    COORDINATOR = "coordinator"
-    TRAINING = "training"
+    __slots__ = ()
+    SERVER: ClassVar[Role]
+    CONTROLLER: ClassVar[Role]
+    COORDINATOR: ClassVar[Role]
+    TRAINING: ClassVar[Role]
+
+
+Role.SERVER = Role("server")
+Role.CONTROLLER = Role("controller")
+Role.COORDINATOR = Role("coordinator")
+Role.TRAINING = Role("training")
+
+ROLES_BY_APP: Mapping[str, Role] = MappingProxyType(  # by the label `app`; without one it trains
+    {
+        "mindie-ms-server": Role.SERVER,
+        "mindie-ms-controller": Role.CONTROLLER,
+        "mindie-ms-coordinator": Role.COORDINATOR,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,10 @@ from dataclasses import dataclass, replace
 from mindie_ha.model.ids import PodUID
 from mindie_ha.model.nodes import Node
 from mindie_ha.model.pods import Pod, PodPhase
-from mindie_ha.model.roles import Activity, PodRole, Streams, Told
+from mindie_ha.model.recoveries import Phase
+from mindie_ha.model.roles import Activity, Inquiry, PodRole, Streams, Told
+from mindie_ha.model.settings import Flavor
+from mindie_ha.model.views import WorkloadView
 from mindie_ha.model.workloads import Role
 
 MS_ROLES = frozenset({Role.CONTROLLER, Role.COORDINATOR})
@@ -85,6 +88,19 @@ def _lost(pod: Pod, sources: Sources) -> bool:
     return node is None or not node.exists or not node.ready
 
 
+def inquiry(workload: WorkloadView, *, flavor: Flavor) -> Inquiry | None:
+    """What the pods of a workload are asked, None: nothing. A Controller of MindIE-Motor is asked only
+    whether it is well, and only while it matters."""
+    role, recovery = workload.workload.role, workload.ledger.recovery
+    if role not in MS_ROLES:
+        return None
+    if flavor is Flavor.PYMOTOR:
+        return Inquiry.LEADS
+    if role is Role.COORDINATOR:
+        return Inquiry.SERVES
+    return Inquiry.LIVES if recovery is not None and recovery.phase is Phase.SETTLE else None
+
+
 # --- readings of a judgement -------------------------------------------------------------------------------
 
 
@@ -111,4 +127,4 @@ def _is(pod: Pod, roles: Mapping[PodUID, PodRole], activity: Activity) -> bool:
     return role is not None and role.activity is activity
 
 
-__all__ = ["MS_ROLES", "Sources", "active", "judge", "nobody_since_s", "running"]
+__all__ = ["MS_ROLES", "Sources", "active", "inquiry", "judge", "nobody_since_s", "running"]

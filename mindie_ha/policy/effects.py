@@ -179,10 +179,10 @@ def subject_of(role: Role) -> Subject:
     match role:
         case Role.SERVER:
             return Subject.INFERENCE
-        case Role.TRAINING:
-            return Subject.TRAINING
         case Role.CONTROLLER | Role.COORDINATOR:
             return Subject.MS
+        case _:
+            return Subject.TRAINING
 
 
 def strategy_recovers(strategy: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from mindie_ha.model.decisions import Decision, Notice
 from mindie_ha.model.pods import Pod
@@ -20,6 +21,9 @@ from mindie_ha.policy.holds import Hold
 from mindie_ha.policy.ownership import Claim
 from mindie_ha.policy.turns import Crowd
 from mindie_ha.policy.verdicts import Verdict
+
+if TYPE_CHECKING:  # a rung is given a look
+    from mindie_ha.policy.rungs.steps import Rung
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class Look:
     settings: Settings
     now_s: float
     nodes: Mapping[str, NodeView] = field(default_factory=dict)
+    rungs: tuple[Rung, ...] = ()  # of its ladder, narrowest first
     brake: Brake = field(default_factory=Brake)
     hold: Hold = field(default_factory=Hold)
     fleet: FleetView = field(default_factory=FleetView)

@@ -36,6 +36,7 @@ from mindie_ha.policy import (
     verdicts,
     windows,
 )
+from mindie_ha.policy.ladders import LADDERS, LadderRow, ladder
 from mindie_ha.policy.looks import Look, TableStanding, say
 from mindie_ha.policy.ownership import Ownership
 from mindie_ha.policy.rungs.pod import remark as pod_rescheduling_remark
@@ -48,7 +49,9 @@ _MAY_ANNOUNCE = (Phase.RECREATE, Phase.PLACE, Phase.TABLE, Phase.ANNOUNCE)
 Rule = Callable[[Look], Decision | None]
 
 
-def plan(view: ScopeView, settings: Settings, now_s: float) -> Plan:
+def plan(
+    view: ScopeView, settings: Settings, now_s: float, *, ladders: tuple[LadderRow, ...] = LADDERS
+) -> Plan:
     """Decide for every workload of `view`, then for its table."""
     brake = brakes.judge(view.fleet, settings=settings.brakes, now_s=now_s)
     hold = holds.judge(view.pauses, view.scope, now_s=now_s)
@@ -65,6 +68,7 @@ def plan(view: ScopeView, settings: Settings, now_s: float) -> Plan:
                 verdict=verdicts.judge(workload),
                 settings=settings,
                 now_s=now_s,
+                rungs=ladder(workload.workload, settings=settings, rows=ladders),
                 nodes=view.nodes,
                 brake=brake,
                 hold=hold,

@@ -14,7 +14,6 @@ from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Outcome, Phase, Recovery
 from mindie_ha.policy import budgets, endings, guards, manners, obligations, records, refusals
-from mindie_ha.policy.ladders import ladder
 from mindie_ha.policy.looks import Look, say
 from mindie_ha.policy.rungs import phases, widening
 from mindie_ha.policy.rungs.gates import HELD
@@ -68,7 +67,7 @@ def _held(look: Look) -> Decision:
 
 
 def _opened(look: Look, recovery: Recovery) -> Notice:
-    passed = f"; {NO_PEER}" if recovery.rung != ladder(look.workload, settings=look.settings)[0].name else ""
+    passed = f"; {NO_PEER}" if recovery.rung != look.rungs[0].name else ""
     message = f"{look.workload.key}: recovery {recovery.epoch} opened: {recovery.intent.summary}{passed}"
     key = f"opened:{look.workload.uid}#{recovery.epoch}"
     return Notice("RecoveryOpened", message, warning=True, key=key)
@@ -353,15 +352,13 @@ def _next_rung(look: Look, recovery: Recovery, failed: Failed) -> Decision | Wor
 
 
 def _first_rung(look: Look) -> Rung:
-    rungs = ladder(look.workload, settings=look.settings)
-    return next(rung for rung in rungs if rung.applicable(look))
+    return next(rung for rung in look.rungs if rung.applicable(look))
 
 
 def _wider(look: Look, recovery: Recovery) -> Rung | None:
     """The next rung of the ladder that is open and can help."""
-    rungs = ladder(look.workload, settings=look.settings)
-    names = [rung.name for rung in rungs]
-    wider = rungs[names.index(recovery.rung) + 1 :] if recovery.rung in names else rungs
+    names = [rung.name for rung in look.rungs]
+    wider = look.rungs[names.index(recovery.rung) + 1 :] if recovery.rung in names else look.rungs
     return next(
         (rung for rung in wider if rung.name not in recovery.closed_rungs and rung.applicable(look)), None
     )
@@ -373,14 +370,12 @@ def _why_passed_over(look: Look, recovery: Recovery) -> str:
 
 def _rung_of(look: Look, recovery: Recovery) -> Rung:
     """The rung a recovery is on; a name that this version does not know is taken as the widest."""
-    rungs = ladder(look.workload, settings=look.settings)
-    return next((rung for rung in rungs if rung.name == recovery.rung), rungs[-1])
+    return next((rung for rung in look.rungs if rung.name == recovery.rung), look.rungs[-1])
 
 
 def _on_rung(look: Look, recovery: Recovery) -> Look:
     """The look with whether a wider rung is still open, and when the next one is tried."""
-    rungs = ladder(look.workload, settings=look.settings)
-    names = [rung.name for rung in rungs if rung.name not in recovery.closed_rungs]
+    names = [rung.name for rung in look.rungs if rung.name not in recovery.closed_rungs]
     look = replace(look, last_rung=not names or names[-1] == recovery.rung)
     wider = None if look.last_rung else _wider(look, recovery)
     return look if wider is None else replace(look, wider_from_s=wider.from_s(look))

@@ -36,7 +36,9 @@ def plan_table(
         notice = Notice(
             "LedgerUnreadable", f"{message}: {view.table.ledger_error}", warning=True, key=f"{view.scope}"
         )
-        return TableDecision(ledger=before, publish=False, sentence=message, notices=(notice,))
+        return TableDecision(
+            ledger=before, publish=False, sentence=message, notices=(notice,), about=_told_at(view)
+        )
     wanted = draft(view, published=before, ledgers=ledgers, settings=settings, now_s=now_s)
     empty_since_s, ms_wait_s = _empty_groups(view, before, settings=settings, now_s=now_s)
     kept = before.model_copy(
@@ -59,8 +61,15 @@ def plan_table(
         left_out=tuple(sorted(wanted.left_out.items())),
         held=tuple((held.key, held.until_s) for held in wanted.held),
         notices=(*notices, *config_map_notices, *remarked),
+        about=_told_at(view),
         wake_at_s=min(times, default=None),
     )
+
+
+def _told_at(view: ScopeView) -> ObjectKey | None:
+    """The Controller, which reads the table; else whoever is there."""
+    keys = [item.workload.key for item in view.workloads if item.workload.role is Role.CONTROLLER]
+    return next(iter([*keys, *(item.workload.key for item in view.workloads)]), None)
 
 
 def standing(

@@ -15,9 +15,8 @@ from aiohttp import web
 from mindie_ha.channels.ms_endpoints import MAX_BODY, Answer, HttpEndpoints, Unanswered, open_session
 from mindie_ha.channels.ms_questions import ask
 from mindie_ha.model.errors import SettingsError
-from mindie_ha.model.roles import Activity, Told
-from mindie_ha.model.settings import Flavor, RoleSettings
-from mindie_ha.model.workloads import Role
+from mindie_ha.model.roles import Activity, Inquiry, Told
+from mindie_ha.model.settings import RoleSettings
 from mindie_ha.sim.ms.probes import coordinator_sites
 from mindie_ha.sim.ms.settings import MsSettings
 
@@ -75,7 +74,7 @@ IDLE: Answers = {"/v1/readiness": 503, "/v1/health": 200, "/v2/health/ready": 50
 async def test_a_coordinator_of_motor(
     answers: Answers, activity: Activity, healthy: bool | None, reached: bool, malformed: bool
 ) -> None:
-    told = await ask(Pod(answers), Role.COORDINATOR, IP, settings=RoleSettings())
+    told = await ask(Pod(answers), Inquiry.SERVES, IP, settings=RoleSettings())
     assert (told.activity, told.healthy, told.reached, told.malformed) == (
         activity,
         healthy,
@@ -84,7 +83,6 @@ async def test_a_coordinator_of_motor(
     )
 
 
-@pytest.mark.parametrize("role", [Role.CONTROLLER, Role.COORDINATOR])
 @pytest.mark.parametrize(
     ("answers", "activity", "healthy"),
     [
@@ -94,22 +92,21 @@ async def test_a_coordinator_of_motor(
         pytest.param({"/readiness": None}, U, None, id="nothing answers"),
     ],
 )
-async def test_pymotor(role: Role, answers: Answers, activity: Activity, healthy: bool | None) -> None:
-    told = await ask(Pod(answers), role, IP, settings=RoleSettings(flavor=Flavor.PYMOTOR))
+async def test_pymotor(answers: Answers, activity: Activity, healthy: bool | None) -> None:
+    told = await ask(Pod(answers), Inquiry.LEADS, IP, settings=RoleSettings())
     assert (told.activity, told.healthy) == (activity, healthy)
 
 
 async def test_a_controller_of_motor_tells_only_that_it_lives() -> None:
-    told = await ask(Pod({"/v1/health": 200}), Role.CONTROLLER, IP, settings=RoleSettings())
+    told = await ask(Pod({"/v1/health": 200}), Inquiry.LIVES, IP, settings=RoleSettings())
     assert (told.activity, told.healthy) == (U, True)
 
 
 async def test_what_has_side_effects_is_never_asked() -> None:
-    for role in (Role.CONTROLLER, Role.COORDINATOR):
-        for flavor in Flavor:
-            pod = Pod({"/readiness": 503, **IDLE})
-            await ask(pod, role, IP, settings=RoleSettings(flavor=flavor))
-            assert not [path for path in pod.asked if "running-status" in path or "backup" in path]
+    for inquiry in Inquiry:
+        pod = Pod({"/readiness": 503, **IDLE})
+        await ask(pod, inquiry, IP, settings=RoleSettings())
+        assert not [path for path in pod.asked if "running-status" in path or "backup" in path]
 
 
 # --- real HTTP ---------------------------------------------------------------------------------------------
@@ -137,7 +134,7 @@ async def asked(settings: RoleSettings, ip: str = IP) -> Told:
     """One pod asked by real HTTP."""
     endpoints = HttpEndpoints(settings, session=open_session)
     try:
-        return await ask(endpoints, Role.COORDINATOR, ip, settings=settings)
+        return await ask(endpoints, Inquiry.SERVES, ip, settings=settings)
     finally:
         await endpoints.close()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,11 +18,14 @@ from typing import Any
 from mindie_ha.app import App, Edges
 from mindie_ha.demo import manifests
 from mindie_ha.demo.links import AnsweringPods, ExchangeTransport
+from mindie_ha.engine.reconciling import Planner
 from mindie_ha.engine.records import DecisionRecord
 from mindie_ha.kit.clock import LoopClock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.logs import make_log
 from mindie_ha.model.settings import GrpcSettings, HttpSettings, PhaseSettings, Settings, TableSettings
+from mindie_ha.model.workloads import ROLES_BY_APP, Role
+from mindie_ha.policy.planner import plan
 from mindie_ha.sim.actors.clusterds import ClusterdSettings
 from mindie_ha.sim.actors.machines import NodeModel, a2_nodes
 from mindie_ha.sim.actors.reschedulers import ReschedulerSettings
@@ -95,6 +98,8 @@ class Cluster:
         )
         self.judge = Judge(self.server)
         self.runs: list[Run] = []
+        self.planner: Planner = plan
+        self.roles: Mapping[str, Role] = ROLES_BY_APP
 
     # -- the controller -----------------------------------------------------------------------------
 
@@ -134,6 +139,8 @@ class Cluster:
                 serve=self.serve,
                 endpoints=self.endpoints if self.programs is not None else None,
             ),
+            planner=self.planner,
+            roles=self.roles,
         )
         run = Run(app, door, asyncio.create_task(app.run()), log)
         app.recorder.listeners.append(run.records.append)

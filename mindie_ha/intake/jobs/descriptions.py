@@ -12,15 +12,10 @@ from enum import StrEnum
 
 from mindie_ha.intake.jobs.places import Path, Places
 from mindie_ha.intake.jobs.scripts import Script
-from mindie_ha.model.workloads import LABEL_APP, LABEL_JOB_ID, Role
+from mindie_ha.model.workloads import LABEL_APP, LABEL_JOB_ID, ROLES_BY_APP, Role
 from mindie_ha.policy.parameters.modes import LEADERS, Framework, Mode, strategies
 
 CONTAINER = "ascend"
-ROLES = {
-    "mindie-ms-server": Role.SERVER,
-    "mindie-ms-controller": Role.CONTROLLER,
-    "mindie-ms-coordinator": Role.COORDINATOR,
-}
 
 
 class JobKind(StrEnum):
@@ -176,7 +171,7 @@ class JobDescription:
     @property
     def role(self) -> Role:
         """What it does in its service."""
-        return ROLES.get(self.labels.get(LABEL_APP, ""), Role.TRAINING)
+        return ROLES_BY_APP.get(self.labels.get(LABEL_APP, ""), Role.TRAINING)
 
     @property
     def is_training(self) -> bool:

@@ -91,7 +91,7 @@ def explain(job: JobDescription, *, settings: Settings) -> Explanation:
     notes = [standing.notice.message] if standing.notice is not None else []
     return Explanation(
         title=f"{job.kind.value if job.kind is not JobKind.VC_JOB else 'vcjob'} {workload.key}",
-        role=job.role.value,
+        role=job.role,
         framework=str(job.framework or ""),
         pods=job.replicas,
         cards=job.cards,
