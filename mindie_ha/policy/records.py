@@ -141,6 +141,7 @@ def entered(
         condition_message="",
         quiet_since_s=None,
         no_active_since_s=None,
+        rejoin=None if phase is Phase.REJOIN else recovery.rejoin,  # said anew for whoever came anew
     )
 
 

@@ -19,7 +19,7 @@ from mindie_ha.policy.rungs import phases, widening
 from mindie_ha.policy.rungs.gates import HELD
 from mindie_ha.policy.rungs.pod import NO_PEER, spared, why_passed_over
 from mindie_ha.policy.rungs.returning import WAITING_FOR_CAPACITY, replacements
-from mindie_ha.policy.rungs.steps import Degraded, Failed, Recovered, Rung, StepResult
+from mindie_ha.policy.rungs.steps import Degraded, Failed, Recovered, Rung, Scope, StepResult
 from mindie_ha.policy.verdicts import Verdict, describe, intent
 
 MAX_STEPS = 32  # more than the longest way through the phases: a bound, never reached
@@ -155,7 +155,7 @@ def _aimed(look: Look, recovery: Recovery, *, before: Phase) -> Recovery:
     stands = records.target_uids(recovery) & {pod.uid for pod in look.alive}
     if before not in _BEFORE_STOP or recovery.phase is not Phase.STOP or not stands:
         return recovery
-    uids = _rung_of(look, recovery).scope(look).uids
+    uids = _hit(look, recovery)
     return records.aimed(recovery, pods=[pod for pod in look.view.pods if pod.uid in uids])
 
 
@@ -188,7 +188,8 @@ def _moot(look: Look, recovery: Recovery) -> Decision:
     if obligations.blocking(look, recovery):
         sentence = "the fault is gone, its isolation is still needed"
         wake_at_s = look.now_s + look.settings.phases.list_lag_s
-        return say(look, rule="moot", sentence=sentence, wake_at_s=wake_at_s)
+        waits = say(look, rule="moot", sentence=sentence, wake_at_s=wake_at_s)
+        return replace(waits, actions=manners.taken_back(look, recovery, at_once=True))
     ledger = records.changed(look.view.ledger, attempts=look.view.ledger.attempts[:-1])  # it never acted
     summary = "the fault went away, nothing was deleted"
     return endings.close(_with(look, ledger), recovery, Outcome.RECOVERED_UNVERIFIED, summary)
@@ -290,9 +291,8 @@ def _attempt(
     if verdict.software:
         ledger = records.changed(ledger, software_retries_spent=ledger.software_retries_spent + 1)
     recovery = records.missed(recovery, guards.vanished(verdict))
-    choosing = records.updated(recovery, phase=Phase.ISOLATE)
-    seen = _with(look, records.changed(ledger, recovery=choosing))
-    uids = _rung_of(look, recovery).scope(seen).uids
+    seen = _with(look, records.changed(ledger, recovery=recovery))
+    uids = _hit(seen, recovery) if verdict.acting else _chosen(seen, recovery).uids
     pods = guards.old_pods(seen, (pod for pod in look.view.pods if pod.uid in uids), verdict=verdict)
     return records.tried(
         ledger,
@@ -308,6 +308,18 @@ def _attempt(
         exit_=exit_,
         now_s=look.now_s,
     )
+
+
+def _chosen(look: Look, recovery: Recovery) -> Scope:
+    """What the rung of `recovery` would replace if it chose now."""
+    choosing = records.updated(recovery, phase=Phase.ISOLATE)
+    return _rung_of(look, recovery).scope(_with(look, records.changed(look.view.ledger, recovery=choosing)))
+
+
+def _hit(look: Look, recovery: Recovery) -> frozenset[str]:
+    """The pods that are hit, and whom the rung takes with them. A good replacement has the name of a target
+    and is not taken for it."""
+    return _chosen(look, records.updated(recovery, targets=())).uids
 
 
 def _is_new_beside_stuck(look: Look, recovery: Recovery, pod: Pod) -> bool:

@@ -147,7 +147,8 @@ async def test_two_faulty_pods_are_replaced_together() -> None:
         record = await c.recovered(TRAIN)
         assert record["rungs"] == ["pod"]
         assert replaced(c, old) == {"train-worker-0", "train-worker-2"}
-        assert reset(c)["RetryTime"] == 1
+        told = [one for one in record["history"] if one["phase"] == "rejoin"]
+        assert reset(c)["RetryTime"] == len(told)  # each time anew: the second card may be seen later
 
 
 @pytest.mark.parametrize(

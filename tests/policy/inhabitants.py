@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from mindie_ha.model.decisions import AskRejoin, TellExit
 from mindie_ha.model.faults import Fault
 from mindie_ha.model.ledgers import NodeLedger, WorkloadLedger
 from mindie_ha.model.nodes import Node
+from mindie_ha.model.reset_configs import ResetConfig
 from mindie_ha.model.workloads import PodGroup, RingsConfig, Workload
 
 
@@ -32,3 +34,12 @@ class Job:
     rings: RingsConfig | None = None
     retry_times: int | None = None
     created: int = 0
+    reset: ResetConfig | None = None  # the mailbox of a training job
+
+    def hear(self, word: AskRejoin | TellExit) -> None:
+        """Something is written into the mailbox."""
+        assert self.reset is not None
+        if isinstance(word, AskRejoin):
+            self.reset = replace(self.reset, retry_time=word.retry_time)
+        else:
+            self.reset = replace(self.reset, graceful_exit=word.ending)

@@ -15,6 +15,7 @@ from mindie_ha.intake.collect import collect
 from mindie_ha.model.decisions import (
     Action,
     AdoptPodGroup,
+    AskRejoin,
     Decision,
     DeletePod,
     DiscountIsolation,
@@ -23,6 +24,7 @@ from mindie_ha.model.decisions import (
     LabelPod,
     Notice,
     Plan,
+    TellExit,
 )
 from mindie_ha.model.faults import Cause, Fault, FaultSource
 from mindie_ha.model.ids import ObjectKey, PodUID, service_key
@@ -32,6 +34,7 @@ from mindie_ha.model.pauses import Pauses
 from mindie_ha.model.pods import Pod, PodPhase
 from mindie_ha.model.ranktables import PdRole
 from mindie_ha.model.recoveries import Phase
+from mindie_ha.model.reset_configs import RESET_CONFIG_PREFIX
 from mindie_ha.model.roles import Activity, PodRole, Streams
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import FleetView, NodeView, ScopeView, TableView, WorkloadView
@@ -197,6 +200,7 @@ class World:
                     faults=collected.faults,
                     remarks=collected.remarks,
                     retry_times=job.retry_times,
+                    reset=job.reset,
                     roles=self._roles(pods),
                 )
             )
@@ -432,6 +436,8 @@ class World:
             case AdoptPodGroup():
                 job = next(job for job in self.jobs.values() if job.podgroup.uid == action.uid)
                 job.podgroup = replace(job.podgroup, annotations={"ProcessRecoverStrategy": "mindie-ha"})
+            case AskRejoin(key=key) | TellExit(key=key):
+                self.job(key.name.removeprefix(RESET_CONFIG_PREFIX)).hear(action)
             case LabelPod(uid=uid, name=label, value=value):
                 self.labelled(uid, label, value)
             case GrantRetries():

@@ -61,8 +61,9 @@ class BlockRung:
     stage: Callable[[Look], float]
 
     def applicable(self, look: Look) -> bool:
-        """Whether there are such blocks, the block is not the job, and the leader is in another."""
-        if not self.size(look):
+        """Whether there are such blocks, the block is not the job, the leader is in another, and those who
+        are left can be told."""
+        if not self.size(look) or _is_held(look):
             return False
         scope = self.scope(look)
         return _keeps_some(look, scope) and not _has_leader(look, scope)

@@ -1,8 +1,10 @@
 """Those who were left join those who came anew: the phase of training rungs that keep some pods.
 
 Survivors hang in a collective with a rank that is gone. Their agents compare `RetryTime` in the job's
-`reset-config` and leave it when it grows, so it is raised once, to a number that is recorded first; whoever
-reads it later sees that it was said. Source: training contract §1.2, §3.7; design §5.1.
+`reset-config` and leave it when it grows, so it is raised once each time the phase is entered, to a number
+that is recorded first; whoever reads it later sees that it was said.
+
+Source: training contract §1.2, §3.7; design §5.1.
 """
 
 from __future__ import annotations
@@ -50,9 +52,10 @@ def _together(look: Look) -> Progress:
     waiting = [pod for pod in look.alive if pod.phase is not PodPhase.RUNNING or pod.waiting_reason]
     if waiting:
         return Progress(sentence=f"{waiting[0].key.name} does not run yet")
+    if any(pod.rank is None for pod in look.alive):
+        return Progress(sentence="a pod has no rank")
     ranks = Counter((pod.rank, pod.labels.get(REPLICA_TYPE, "")) for pod in look.alive)
-    (rank, _), count = ranks.most_common(1)[0]
-    if rank is None or count > 1:
-        what = "a pod has no rank" if rank is None else f"rank {rank} is there {count} times"
-        return Progress(sentence=what)
+    for (rank, _), count in ranks.most_common(1):
+        if count > 1:
+            return Progress(sentence=f"rank {rank} is there {count} times")
     return Progress(sentence="every rank runs", leave="rejoined")
