@@ -45,11 +45,13 @@ def rejoined(
 ) -> dict[str, str | None]:
     """The keys to write so that survivors join the replaced pods; none where it was said already.
 
-    Raises InputError where the content cannot be read: nobody overwrites what they do not understand.
+    Raises InputError where the content cannot be read, since nobody overwrites what they do not understand,
+    and where the device plugin took it since we looked.
     """
     content = _content(data, where=f"ConfigMap {key}")
     if _integer(content, "RetryTime", where=f"ConfigMap {key}") >= retry_time:
         return {}
+    _check_free(content, key)
     content |= {"RankList": [], "UpdateTime": int(at_s), "RetryTime": retry_time, "FaultFlushing": False}
     return _written(content, restart_type=POD_RESCHEDULE)
 
@@ -57,12 +59,24 @@ def rejoined(
 def gracefully_ending(
     data: Mapping[str, str], *, key: ObjectKey, ending: bool, at_s: float
 ) -> dict[str, str | None]:
-    """The keys to write so that training processes end by themselves, or no longer; none where it says so."""
+    """The keys to write so that training processes end by themselves, or no longer; none where it says so.
+
+    Raises InputError like `rejoined`; a word of ours is taken back though the device plugin is at work, since
+    it would end every successor.
+    """
     content = _content(data, where=f"ConfigMap {key}")
     if (content.get("GracefulExit") == 1) is ending:
         return {}
+    if ending:
+        _check_free(content, key)
     content |= {"GracefulExit": int(ending), "UpdateTime": int(at_s)}
     return _written(content, restart_type=None)
+
+
+def _check_free(content: Mapping[str, object], key: ObjectKey) -> None:
+    where = f"ConfigMap {key}"
+    if ResetConfig(key, ranks=_ranks(content, where=where)).held:
+        raise InputError("the device plugin resets a card under the job", where=where)
 
 
 def _written(content: dict[str, object], *, restart_type: str | None) -> dict[str, str | None]:

@@ -103,8 +103,7 @@ def decide(look: Look) -> Decision:
     switch = pod_rescheduling_remark(look.workload)
     if switch is not None:
         decision = replace(decision, notices=(*decision.notices, switch))
-    if (nobody := _nobody_active(look)) is not None:
-        decision = replace(decision, notices=(*decision.notices, nobody))
+    decision = _with_nobody_active(look, decision)
     told = (*look.view.remarks, *graceful.remarks(look))
     if told:
         decision = replace(decision, notices=(*decision.notices, *told))
@@ -223,14 +222,18 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def _nobody_active(look: Look) -> Notice | None:
+def _with_nobody_active(look: Look, decision: Decision) -> Decision:
     """Told, not acted upon: an election that fails is not mended by a restart (decision 009)."""
     since_s = activity.nobody_since_s(look.alive, look.view.roles)
-    patience_s = look.settings.roles.failover_s
-    if since_s is None or look.now_s < since_s + patience_s or look.view.ledger.recovery is not None:
-        return None
+    if since_s is None or look.view.ledger.recovery is not None:
+        return decision
+    due_s = since_s + look.settings.roles.failover_s
+    if look.now_s < due_s:
+        times = [time for time in (decision.wake_at_s, due_s) if time is not None]
+        return replace(decision, wake_at_s=min(times))
     message = f"{look.workload.key}: nobody is active, every pod says it is a standby"
-    return Notice("NoActive", message, warning=True, key=f"no-active:{look.workload.uid}")
+    nobody = Notice("NoActive", message, warning=True, key=f"no-active:{look.workload.uid}")
+    return replace(decision, notices=(*decision.notices, nobody))
 
 
 # --- bookkeeping -------------------------------------------------------------------------------------------

@@ -101,7 +101,8 @@ def resume(look: Look, *, rule: str = "continue") -> Decision:
         moved = _aimed(look, step.recovery, before=recovery.phase)
         step = replace(step, recovery=moved)
         step = _kept(look, step)
-        look = _with(look, records.changed(look.view.ledger, recovery=step.recovery))
+        ledger = _paid(look.view.ledger, step.recovery, before=recovery.phase)
+        look = _with(look, records.changed(ledger, recovery=step.recovery))
         if step.moved:
             continue
         if step.result is None:
@@ -157,6 +158,16 @@ def _aimed(look: Look, recovery: Recovery, *, before: Phase) -> Recovery:
         return recovery
     uids = _hit(look, recovery)
     return records.aimed(recovery, pods=[pod for pod in look.view.pods if pod.uid in uids])
+
+
+def _paid(ledger: WorkloadLedger, recovery: Recovery, *, before: Phase) -> WorkloadLedger:
+    """`ledger`, which pays for the first attempt on the way into `stop`: before, its fault may go away."""
+    stops = before in _BEFORE_STOP and recovery.phase is Phase.STOP
+    first = sum(recovery.attempts.values()) == 1
+    again = any(record.phase is Phase.STOP for record in recovery.history[:-1])
+    if not (stops and first and recovery.intent.software) or again:
+        return ledger
+    return records.changed(ledger, software_retries_spent=ledger.software_retries_spent + 1)
 
 
 def _with_orders(look: Look, recovery: Recovery, actions: tuple[Action, ...]) -> tuple[Action, ...]:
@@ -287,8 +298,8 @@ def _again(look: Look, recovery: Recovery, *, verdict: Verdict, reason: str) -> 
 def _attempt(
     look: Look, ledger: WorkloadLedger, recovery: Recovery, *, verdict: Verdict, exit_: str
 ) -> WorkloadLedger:
-    """Record an attempt, pay for it, and name its targets."""
-    if verdict.software:
+    """Record an attempt, pay for it unless it is the first, and name its targets."""
+    if verdict.software and recovery.attempts:
         ledger = records.changed(ledger, software_retries_spent=ledger.software_retries_spent + 1)
     recovery = records.missed(recovery, guards.vanished(verdict))
     seen = _with(look, records.changed(ledger, recovery=recovery))

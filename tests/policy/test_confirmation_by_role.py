@@ -6,8 +6,9 @@ import pytest
 
 from mindie_ha.model.recoveries import Phase
 from mindie_ha.model.roles import Activity
+from mindie_ha.model.settings import Settings
 from tests.policy.pairs import pair
-from tests.policy.worlds import World
+from tests.policy.worlds import START_S, World
 
 A, S, U = Activity.ACTIVE, Activity.STANDBY, Activity.UNKNOWN
 NAME = "ms-coordinator"
@@ -94,3 +95,14 @@ def test_on_the_job_rung_nobody_active_waits_for_the_start_up() -> None:
     recovery = world.job(NAME).ledger.recovery
     assert recovery is not None
     assert (recovery.phase, recovery.condition, recovery.attempts) == (Phase.SETTLE, "NoActive", {"job": 1})
+
+
+def test_nobody_active_is_told_when_it_has_lasted_though_nothing_else_happens() -> None:
+    world = pair(settings=Settings.model_validate({"roles": {"failover_s": 600.0}}))
+    world.activity = {FIRST: S, PEER: S}  # since the world began
+    due_s = START_S + 600.0
+    assert world.look().wake_at_s == due_s
+    assert "NoActive" not in {notice.reason for notice in world.notices}
+    world.now_s = due_s
+    world.look()
+    assert "NoActive" in {notice.reason for notice in world.notices}

@@ -126,6 +126,54 @@ def test_a_fault_that_goes_away_while_paused_costs_nothing() -> None:
     assert (world.deleted, world.job("p0").ledger.attempts) == ([], ())
 
 
+def test_a_program_that_comes_back_while_paused_costs_no_retry() -> None:
+    world = service()
+    job = world.job("p0")
+    job.workload = replace(job.workload, labels={**job.workload.labels, "fault-retry-times": "1"})
+    world.pauses = Pauses(ledger("cluster", at_s=1.0))
+    pod = world.pods_of("p0")[0]
+    world.change(pod, waiting_reason="CrashLoopBackOff", restarts=3)
+    world.settle(for_s=5.0)
+    assert world.phase_of("p0") is Phase.BACKOFF
+    world.change(pod, waiting_reason="")
+    world.settle(for_s=5.0)
+    assert (world.closed("p0"), job.ledger.software_retries_spent) == (True, 0)
+    world.pauses = Pauses()
+    world.change(pod, waiting_reason="CrashLoopBackOff", restarts=4)
+    world.settle(for_s=5.0)
+    assert (pod.uid in world.pods, job.ledger.software_retries_spent) == (False, 1)
+
+
+def test_a_pause_holds_deletions_of_which_none_was_accepted() -> None:
+    world = service()
+    world.accepts = False
+    world.break_card(world.pods_of("p0")[0])
+    world.settle(for_s=20.0)
+    sent = len(world.deleted)
+    assert (world.phase_of("p0"), bool(sent)) == (Phase.STOP, True)
+    world.pauses = Pauses(ledger("cluster", at_s=1.0))
+    world.settle(for_s=5.0)
+    world.accepts = True
+    world.settle(for_s=60.0)
+    assert (world.phase_of("p0"), len(world.deleted)) == (Phase.BACKOFF, sent)
+    world.pauses = Pauses()
+    world.settle(until=lambda: world.closed("p0"))
+    assert world.job("p0").ledger.closed[-1].rungs == ("job",)
+
+
+def test_a_pause_lets_half_an_instance_go() -> None:
+    world = service()
+    world.break_card(world.pods_of("p0")[0])
+    world.accepts = False
+    world.settle(for_s=5.0)
+    first, second = world.pods_of("p0")
+    world.change(first, terminating_since_s=world.now_s, grace_s=0)
+    world.accepts = True
+    world.pauses = Pauses(ledger("cluster", at_s=1.0))
+    world.settle(until=lambda: world.closed("p0"))
+    assert second.uid not in world.pods
+
+
 def test_after_a_pause_the_table_goes_first_where_pods_leave_with_grace() -> None:
     world = service()
     job = world.job("p0")

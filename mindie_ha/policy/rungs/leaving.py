@@ -94,6 +94,8 @@ def _resumed(look: Look, recovery: Recovery) -> tuple[Notice, ...]:
 
 def stop(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG001
     """Delete the targets until every deletion is accepted; first, if so asked, let processes know."""
+    if look.hold.on and _is_untouched(look, recovery):
+        return Progress(sentence="deletions are held", leave="held, nothing was deleted", to=Phase.ISOLATE)
     graces = ((pod, _grace_s(look, recovery, pod)) for pod in _present(look, recovery))
     waiting = [pod for pod, grace_s in graces if not _accepted(look, pod, grace_s)]
     closed_by = guard(look, recovery)
@@ -112,6 +114,12 @@ def stop(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG
         return Progress(sentence="every deletion is accepted", leave="accepted")
     sent = _delete(look, recovery, waiting, forced=False)
     return replace(sent, notices=manners.unheard(look, recovery))
+
+
+def _is_untouched(look: Look, recovery: Recovery) -> bool:
+    """Whether nobody had a deletion of this attempt accepted: all targets still stand."""
+    names = {target.name for target in recovery.targets}
+    return names <= {pod.key.name for pod in guards.standing(look, recovery)}
 
 
 def _wait_for_others(closed_by: Gate) -> Progress:
