@@ -12,6 +12,7 @@ from dataclasses import replace
 from mindie_ha.cluster import convert
 from mindie_ha.cluster.fleets import Fleet
 from mindie_ha.cluster.indexes import Index
+from mindie_ha.cluster.replica_sets import ReplicaSets
 from mindie_ha.cluster.slim import SlimNode
 from mindie_ha.cluster.touches import Touched, nothing
 from mindie_ha.kit.clock import Clock
@@ -23,6 +24,8 @@ from mindie_ha.model.views import Turn
 from mindie_ha.model.workloads import PodGroup, Workload
 from mindie_ha.policy import flaps
 from mindie_ha.policy.ownership import claim
+
+REBUILT_WITHIN_S = 60.0  # a workload that comes so soon after one of its name takes its place
 
 
 class Facts:
@@ -43,6 +46,8 @@ class Facts:
         self.nodes: dict[str, Node] = {}
         self.by_serial: dict[str, str] = {}
         self.podgroups: dict[ObjectKey, PodGroup] = {}
+        self.replica_sets = ReplicaSets()
+        self.ended_s: dict[ObjectKey, float] = {}  # workloads that are made anew: when the last one went
 
     def acted_on(self, turns: Iterable[Turn], settings: Settings) -> tuple[Turn, ...]:
         """Those of workloads that we act on, where recoveries are limited: whom we only watch, or whom their
@@ -147,12 +152,44 @@ class Facts:
             return nothing()
         sharers = self.sharers(workload) | self.namesakes(workload)
         del self.workloads[uid]
+        self._note_end(workload)
         if self.uid_of.get(workload.key) == uid:
             del self.uid_of[workload.key]
         self.by_scope.discard(workload.scope, uid)
         self.by_job_id.discard(workload.job_id, uid)
         self.by_table_map.discard(ObjectKey(workload.key.namespace, workload.table_config_map), uid)
         return Touched({workload.scope} | sharers, set())
+
+    def _note_end(self, workload: Workload) -> None:
+        if workload.maker is None:
+            return
+        now_s = self._clock.wall()
+        kept = {key: at_s for key, at_s in self.ended_s.items() if now_s - at_s <= REBUILT_WITHIN_S}
+        self.ended_s = {**kept, workload.key: now_s}
+
+    def was_rebuilt(self, workload: Workload) -> bool:
+        """Whether one of its name was seen to go just before it came."""
+        at_s = self.ended_s.get(workload.key)
+        return at_s is not None and self._clock.wall() - at_s <= REBUILT_WITHIN_S
+
+    def put_replica_set(self, uid: str, maker_uid: str) -> Touched:
+        """A ReplicaSet as it is now."""
+        if not self.replica_sets.put(uid, maker_uid):
+            return nothing()
+        return Touched(self.scopes_of_owner(uid), set())
+
+    def drop_replica_set(self, uid: str) -> Touched:
+        """A ReplicaSet is gone."""
+        return Touched(self.scopes_of_owner(self.replica_sets.drop(uid)), set())
+
+    def workload_behind(self, owner_uid: str) -> Workload | None:
+        """The workload that a pod with this owner belongs to."""
+        return self.workloads.get(self.replica_sets.maker_of(owner_uid))
+
+    def pods_of(self, workload_uid: str) -> list[Pod]:
+        """All pod objects of a workload."""
+        owners = self.replica_sets.owners_for(workload_uid)
+        return [self.pods[key] for uid in owners for key in self.by_owner.of(uid)]
 
     def put_podgroup(self, group: PodGroup) -> Touched:
         """A PodGroup as it is now."""
@@ -172,8 +209,8 @@ class Facts:
         return Touched(self.scopes_of_owner(uid), set())
 
     def scopes_of_owner(self, uid: str) -> set[ScopeKey]:
-        """The scope of a workload, by its UID."""
-        workload = self.workloads.get(uid)
+        """The scope of a workload, by the UID of what owns its pods."""
+        workload = self.workload_behind(uid)
         return {workload.scope} if workload is not None else set()
 
     def namesakes(self, workload: Workload) -> set[ScopeKey]:

@@ -125,6 +125,8 @@ class Ledgers:
 
 
 def _owned_by(workload: Workload) -> dict[str, Any]:
+    if (maker := workload.maker) is not None:
+        return _owner(maker.api_version, maker.kind, maker.name, maker.uid)
     return _owner(BY_KIND[workload.kind].resource.api_version, workload.kind, workload.key.name, workload.uid)
 
 

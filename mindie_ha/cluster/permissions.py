@@ -18,11 +18,14 @@ from mindie_ha.cluster.client import Client
 from mindie_ha.cluster.resources import (
     ASCEND_JOB,
     CONFIG_MAP,
+    DEPLOYMENT,
     EVENT,
     LEASE,
     NODE,
     POD,
     POD_GROUP,
+    REPLICA_SET,
+    STATEFUL_SET,
     VOLCANO_JOB,
     Resource,
 )
@@ -70,6 +73,9 @@ READS = (
     *(Permission(kind, "watch", POLLED) for kind in (NODE, POD, CONFIG_MAP, ASCEND_JOB, POD_GROUP)),
     Permission(VOLCANO_JOB, "list", "vcjobs are not looked after"),
     Permission(VOLCANO_JOB, "watch", POLLED),
+    *(Permission(kind, "list", "they are not looked after") for kind in (STATEFUL_SET, DEPLOYMENT)),
+    Permission(REPLICA_SET, "list", "Deployments are seen without their pods, and not looked after"),
+    *(Permission(kind, "watch", POLLED) for kind in (STATEFUL_SET, DEPLOYMENT, REPLICA_SET)),
 )
 WRITES = (
     Permission(NODE, "get", TAINTS),

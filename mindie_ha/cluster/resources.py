@@ -47,19 +47,37 @@ EVENT = Resource("", "v1", "Event", "events")
 LEASE = Resource("coordination.k8s.io", "v1", "Lease", "leases")
 ASCEND_JOB = Resource("mindxdl.gitee.com", "v1", "AscendJob", "ascendjobs", custom=True)
 VOLCANO_JOB = Resource("batch.volcano.sh", "v1alpha1", "Job", "jobs", custom=True)
+STATEFUL_SET = Resource("apps", "v1", "StatefulSet", "statefulsets")
+DEPLOYMENT = Resource("apps", "v1", "Deployment", "deployments")
+REPLICA_SET = Resource("apps", "v1", "ReplicaSet", "replicasets")
 POD_GROUP = Resource("scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups", custom=True)
 
-RESOURCES = (NODE, POD, CONFIG_MAP, EVENT, LEASE, ASCEND_JOB, VOLCANO_JOB, POD_GROUP)
+RESOURCES = (
+    NODE,
+    POD,
+    CONFIG_MAP,
+    EVENT,
+    LEASE,
+    ASCEND_JOB,
+    VOLCANO_JOB,
+    STATEFUL_SET,
+    DEPLOYMENT,
+    REPLICA_SET,
+    POD_GROUP,
+)
 
 __all__ = [
     "ASCEND_JOB",
     "CONFIG_MAP",
+    "DEPLOYMENT",
     "EVENT",
     "LEASE",
     "NODE",
     "POD",
     "POD_GROUP",
+    "REPLICA_SET",
     "RESOURCES",
+    "STATEFUL_SET",
     "VOLCANO_JOB",
     "Resource",
 ]

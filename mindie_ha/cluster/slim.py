@@ -42,6 +42,7 @@ class Slim(BaseModel):
 class OwnerReference(Slim):
     """Who an object belongs to."""
 
+    api_version: str = ""
     kind: str = ""
     name: str = ""
     uid: str
@@ -233,6 +234,7 @@ class TemplateSpec(Slim):
 
 
 class _TemplateMetadata(Slim):
+    labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)
 
 
@@ -377,7 +379,7 @@ class Page(Generic[SlimT]):
                 self.refused.append((raw_key(raw), error))
 
 
-@lru_cache(maxsize=len(MODELS) + 1)
+@lru_cache(maxsize=32)  # more than there are models
 def _envelope_of(model: type[SlimT]) -> type[_Envelope[SlimT]]:
     return _Envelope[model]  # type: ignore[valid-type]  # a class made at run time
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from mindie_ha.cluster.client import Selection
-from mindie_ha.cluster.resources import CONFIG_MAP, NODE, POD, POD_GROUP, Resource
+from mindie_ha.cluster.resources import CONFIG_MAP, NODE, POD, POD_GROUP, REPLICA_SET, Resource
 from mindie_ha.cluster.slim import (
     SlimConfigMap,
     SlimNode,
@@ -21,7 +21,8 @@ from mindie_ha.cluster.slim import (
     SlimPod,
     SlimPodGroup,
 )
-from mindie_ha.cluster.workload_kinds import KINDS
+from mindie_ha.cluster.slim_sets import SlimReplicaSet
+from mindie_ha.cluster.workload_kinds import KINDS, MADE_BY_OPERATOR
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.reset_configs import RESET_CONFIG_PREFIX
 from mindie_ha.policy.retries import RETRY_CONFIG_MAP
@@ -55,7 +56,10 @@ class Source:
 
 NODES = Source("nodes", NODE, SlimNode)
 PODS = Source("pods", POD, SlimPod)
-OWNERS = tuple(Source(one.name, one.resource, one.model, optional=one.optional) for one in KINDS)
+OWNERS = tuple(
+    Source(one.name, one.resource, one.model, one.selection, optional=one.optional) for one in KINDS
+)
+REPLICA_SETS = Source("replicasets", REPLICA_SET, SlimReplicaSet, MADE_BY_OPERATOR, optional=True)
 POD_GROUPS = Source("podgroups", POD_GROUP, SlimPodGroup)
 REPORTS = Source("configmaps-cim", CONFIG_MAP, SlimConfigMap, Selection(labels="mx-consumer-cim=true"))
 LISTED = Source("configmaps-volcano", CONFIG_MAP, SlimConfigMap, Selection(labels="mx-consumer-volcano=true"))
@@ -86,6 +90,7 @@ SOURCES = (
     NODES,
     PODS,
     *OWNERS,
+    REPLICA_SETS,
     POD_GROUPS,
     REPORTS,
     LISTED,
@@ -177,6 +182,7 @@ __all__ = [
     "PODS",
     "POD_GROUPS",
     "PUBLIC",
+    "REPLICA_SETS",
     "REPORTS",
     "RESETS",
     "RETRIES",

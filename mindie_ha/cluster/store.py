@@ -30,7 +30,9 @@ from mindie_ha.cluster.slim import (
     decode_json,
     slim,
 )
+from mindie_ha.cluster.slim_sets import SlimReplicaSet
 from mindie_ha.cluster.sources import SOURCE_OF_FAMILY, SOURCES, Source, family_of
+from mindie_ha.cluster.successions import remembered
 from mindie_ha.cluster.table_views import table_view
 from mindie_ha.cluster.touches import Touched, nothing
 from mindie_ha.intake.collect import collect
@@ -134,6 +136,8 @@ class Store:
                 touched = self._facts.put_node(item)
             case SlimOwner():
                 touched = self._put_owner(item)
+            case SlimReplicaSet():
+                touched = self._facts.put_replica_set(item.metadata.uid, convert.owner_uid(item))
             case SlimPodGroup():
                 touched = self._facts.put_podgroup(convert.podgroup(item))
             case SlimConfigMap():
@@ -156,6 +160,8 @@ class Store:
                 touched = self._facts.drop_node(item.metadata.name)
             case SlimOwner():
                 touched = self._facts.drop_workload(item.metadata.uid)
+            case SlimReplicaSet():
+                touched = self._facts.drop_replica_set(item.metadata.uid)
             case SlimPodGroup():
                 touched = self._facts.drop_podgroup(item.key)
             case SlimConfigMap():
@@ -288,17 +294,16 @@ class Store:
         return self._facts.workloads.get(self._facts.uid_of.get(key, ""))
 
     def workload_of_uid(self, uid: str) -> Workload | None:
-        """A workload by its UID."""
-        return self._facts.workloads.get(uid)
+        """A workload by its UID, or by that of what owns its pods."""
+        return self._facts.workload_behind(uid)
 
     def pod(self, key: ObjectKey) -> Pod | None:
         """A pod by namespace and name."""
         return self._facts.pods.get(key)
 
     def pods_of(self, owner_uid: str) -> tuple[Pod, ...]:
-        """All pod objects of an owner, by rank, then name."""
-        found = [self._facts.pods[key] for key in self._facts.by_owner.of(owner_uid)]
-        return tuple(sorted(found, key=_by_rank))
+        """All pod objects of a workload, by rank, then name."""
+        return tuple(sorted(self._facts.pods_of(owner_uid), key=_by_rank))
 
     def pods_by_ip(self, ip: str) -> tuple[Pod, ...]:
         """The pods that have an address; several on a host network."""
@@ -413,14 +418,8 @@ class Store:
         return faults_on(records, device_prefix=prefix, now_s=now_s, suspect_after_s=suspect_after_s)
 
     def _workload_ledger(self, workload: Workload) -> tuple[WorkloadLedger, str]:
-        fresh = WorkloadLedger(workload=f"{workload.kind}/{workload.key}", workload_uid=workload.uid)
         entry = self._maps.ledger(documents.workload_ledger_key(workload))
-        if entry is None or (entry.owner_uid and entry.owner_uid != workload.uid):
-            return fresh, ""  # none, or that of an earlier object of this name
-        ledger, error = read(entry, WorkloadLedger)
-        if ledger is not None and ledger.workload_uid != workload.uid:
-            return fresh, ""
-        return ledger or fresh, error
+        return remembered(entry, workload, rebuilt=self._facts.was_rebuilt(workload))
 
     def _put_config_map(self, item: SlimConfigMap) -> Touched:
         touched = self._maps.put(item, now_s=self._clock.wall())

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mindie_ha.cluster.client import Selection
 from mindie_ha.cluster.convert import condition
-from mindie_ha.cluster.resources import ASCEND_JOB, VOLCANO_JOB, Resource
+from mindie_ha.cluster.resources import ASCEND_JOB, DEPLOYMENT, STATEFUL_SET, VOLCANO_JOB, Resource
 from mindie_ha.cluster.slim import (
+    OwnerReference,
     PodTemplate,
     SlimAscendJob,
     SlimOwner,
@@ -20,9 +22,10 @@ from mindie_ha.cluster.slim import (
     TemplateContainer,
     TemplateSpec,
 )
+from mindie_ha.cluster.slim_sets import SlimDeployment, SlimPodSet, SlimStatefulSet
 from mindie_ha.intake.jobs.links import op_retry_of
 from mindie_ha.intake.jobs.scripts import read_script
-from mindie_ha.model.workloads import LABEL_APP, LABEL_JOB_ID, ROLES_BY_APP, Role, Workload
+from mindie_ha.model.workloads import LABEL_APP, LABEL_JOB_ID, ROLES_BY_APP, Maker, Role, Workload
 from mindie_ha.ranktable.pd_roles import GROUP_NAME_LABEL, pd_role
 
 TABLE_VOLUME = "global-ranktable"
@@ -39,7 +42,15 @@ LIFTED = frozenset(
         "huawei.com/affinity-config",
     }
 )
+LABEL_OPERATOR = "infer.huawei.com/ascend-infer-operator"
+LABEL_SERVICE = "infer.huawei.com/inferservice-name"
+LABEL_INSTANCE_ROLE = "infer.huawei.com/role-name"
+LABEL_INSTANCE_SET = "infer.huawei.com/instanceset-name"  # its role too, on objects without the label above
+MADE_BY_OPERATOR = Selection(labels=f"{LABEL_OPERATOR}=true")  # nobody else's are watched
+SINGLE_ROLES = frozenset({"controller", "coordinator"})  # their pods stand each for itself
 MAX_RETRY = 3  # of a vcjob that names none
+
+EVERYTHING = Selection()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,7 @@ class WorkloadKind:
     model: type[SlimOwner]
     read: Callable[[Any], Workload]
     optional: bool = False  # a cluster may forbid us to see it
+    selection: Selection = EVERYTHING
 
 
 def ascend_job(item: SlimAscendJob) -> Workload:
@@ -84,9 +96,59 @@ def volcano_job(item: SlimVolcanoJob) -> Workload:
     )
 
 
+def stateful_set(item: SlimStatefulSet) -> Workload:
+    """A StatefulSet instance of an InferServiceSet."""
+    return _instance(item, STATEFUL_SET)
+
+
+def deployment(item: SlimDeployment) -> Workload:
+    """A Deployment instance of an InferServiceSet."""
+    return _instance(item, DEPLOYMENT)
+
+
+def _instance(item: SlimPodSet, resource: Resource) -> Workload:
+    """The operator copies only some labels of the template to the object, so both are read."""
+    template = item.spec.template
+    labels = {**template.metadata.labels, **item.metadata.labels}
+    role = labels.get(LABEL_INSTANCE_ROLE) or labels.get(LABEL_INSTANCE_SET, "")
+    found = _workload(
+        item,
+        resource,
+        replicas=max(0, item.spec.replicas),
+        restart_policy="Always",
+        templates=[template],
+        failed=None,
+    )
+    return replace(
+        found,
+        role=Role.SERVER,
+        pd_role=pd_role(env_role=role, name=item.metadata.name, group_name=None),
+        job_id="",
+        labels=labels,
+        annotations={**template.metadata.annotations, **item.metadata.annotations},
+        table_config_map="",
+        service=labels.get(LABEL_SERVICE, ""),
+        maker=_maker(item.metadata.owner_references),
+        bound=role not in SINGLE_ROLES,
+    )
+
+
+def _maker(owners: Iterable[OwnerReference]) -> Maker | None:
+    for owner in owners:
+        if owner.controller:
+            return Maker(owner.api_version, owner.kind, owner.name, owner.uid)
+    return None
+
+
 KINDS = (
     WorkloadKind("ascendjobs", ASCEND_JOB, SlimAscendJob, ascend_job),
     WorkloadKind("vcjobs", VOLCANO_JOB, SlimVolcanoJob, volcano_job, optional=True),
+    WorkloadKind(
+        "statefulsets", STATEFUL_SET, SlimStatefulSet, stateful_set, optional=True, selection=MADE_BY_OPERATOR
+    ),
+    WorkloadKind(
+        "deployments", DEPLOYMENT, SlimDeployment, deployment, optional=True, selection=MADE_BY_OPERATOR
+    ),
 )
 BY_KIND = {one.resource.kind: one for one in KINDS}
 _BY_MODEL = {one.model: one for one in KINDS}
@@ -96,7 +158,7 @@ def workload(item: SlimOwner, *, roles: Mapping[str, Role] = ROLES_BY_APP) -> Wo
     """The workload that an object makes the pods of. `roles`: what it does, by its label `app`."""
     role = roles.get(item.metadata.labels.get(LABEL_APP, ""))
     found = _BY_MODEL[type(item)].read(item)
-    return found if role is None else replace(found, role=role)
+    return found if role is None or found.service else replace(found, role=role)
 
 
 def _workload(
@@ -169,4 +231,4 @@ def _table_config_map(templates: Iterable[TemplateSpec]) -> str:
     return ""
 
 
-__all__ = ["BY_KIND", "KINDS", "WorkloadKind", "workload"]
+__all__ = ["BY_KIND", "KINDS", "MADE_BY_OPERATOR", "WorkloadKind", "workload"]

@@ -30,7 +30,7 @@ from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.settings import Owner, Settings
 from mindie_ha.model.views import NodeView
-from mindie_ha.model.workloads import Workload
+from mindie_ha.model.workloads import Role, Workload
 from mindie_ha.policy.effects import LABEL_STRATEGY, subject_of
 
 
@@ -64,10 +64,11 @@ def collect(
     together, changes_at_s = correlated(
         listed, told, rules=rules or RelationRules(), annotations=workload.annotations, now_s=now_s
     )
-    marked = (fault for pod in listed for fault in mark_faults(pod, now_s=now_s))
+    made = workload.maker is not None
+    marked = (fault for pod in listed for fault in mark_faults(pod, now_s=now_s, conclusive=made))
     judged = [reactions.to(fault, now_s=now_s) for fault in (*told, *together, *marked)]
     stale_s = settings.faults.report_stale_s
-    by_volcano = settings.ownership.owner is Owner.VOLCANO
+    guarded = made or settings.ownership.owner is Owner.VOLCANO
     stales = (goes_stale_at_s(view.report, stale_s=stale_s, now_s=now_s) for view in nodes.values())
     times = [wake_at_s, changes_at_s, *stales, *(later_s for _, later_s in judged)]
     return Collected(
@@ -81,7 +82,7 @@ def collect(
             *(fault for fault, _ in judged),
             *node_found,
             *pod_faults(workload, listed, now_s=now_s),
-            *member_faults(workload, listed, ledger=ledger, now_s=now_s, owned_by_volcano=by_volcano),
+            *member_faults(workload, listed, ledger=ledger, now_s=now_s, guarded=guarded),
         ),
         wake_at_s=min((time_s for time_s in times if time_s is not None), default=None),
     )
@@ -94,7 +95,11 @@ def reactions_of(
     return Reactions(
         subject=subject_of(workload.role),
         windows=windows(
-            {**(annotations or {}), **workload.annotations}, role=workload.role, link_s=workload.op_retry_s
+            {**(annotations or {}), **workload.annotations},
+            role=Role.TRAINING
+            if workload.service
+            else workload.role,  # only MindIE's servers repeat requests
+            link_s=workload.op_retry_s,
         ),
         strategy=workload.labels.get(LABEL_STRATEGY, ""),
         resetting_s=settings.faults.resetting_s,

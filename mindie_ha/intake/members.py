@@ -5,10 +5,11 @@ joins nobody. The old members that still stand are then the broken part. Nothing
 member stands any more (all were replaced), when the owner is being deleted or scaled, or while a recovery
 is open (then it watches its own replacements).
 
-Where Volcano owns the deletions, a member that goes is enough, in every role and with no other left: the pods
-are often gone before we know of a fault, and somebody has to see to their successors.
+Where others delete first (Volcano owns the deletions, or the infer-operator makes the workload), a member
+that goes is enough, in every role and with no other left: the pods are often gone before we know of a fault,
+and somebody has to see to their successors. But pods that stand each for itself miss nobody.
 
-Source: cases 059, 067, 087, 091.
+Source: rescheduling contract I4, I5, I7; cases 059, 067, 087, 091.
 """
 
 from __future__ import annotations
@@ -27,21 +28,19 @@ def member_faults(
     *,
     ledger: WorkloadLedger,
     now_s: float,
-    owned_by_volcano: bool = False,
+    guarded: bool = False,
 ) -> tuple[Fault, ...]:
-    """One fault for each member that is missing beside others that stand; where Volcano deletes, for each
-    that is missing or going at all: what it does is watched to its end."""
-    if not _counted(workload, ledger):
+    """One fault for each member that is missing beside others that stand; where others delete, for
+    each that is missing or going at all: what they do is watched to its end."""
+    if not (_counted(workload, ledger) and workload.bound):
         return ()
     listed = tuple(pods)
     alive = {pod.uid for pod in listed if pod.alive}
-    present = {pod.uid for pod in listed if not (owned_by_volcano and pod.terminating)}
-    if owned_by_volcano and workload.role is Role.TRAINING and not alive:
+    present = {pod.uid for pod in listed if not (guarded and pod.terminating)}
+    if guarded and workload.role is Role.TRAINING and not alive:
         return ()  # a job that is finished is cleaned up; one that is restarted has new pods in a moment
-    lives_together = workload.role in (Role.SERVER, Role.TRAINING) and len(ledger.members) > 1
-    if not owned_by_volcano and not (
-        lives_together and any(member.uid in alive for member in ledger.members)
-    ):
+    lives_together = workload.ranks_together and len(ledger.members) > 1
+    if not guarded and not (lives_together and any(member.uid in alive for member in ledger.members)):
         return ()
     successors = {pod.key.name: pod for pod in listed}
     found = []

@@ -64,7 +64,7 @@ def _failed(pod: Pod, *, now_s: float) -> Fault:
 def _container_fault(workload: Workload, pod: Pod, *, now_s: float) -> Fault | None:
     """A container that ended while its pod goes on."""
     if workload.restart_policy in ("Always", "OnFailure"):
-        together = workload.role in (Role.SERVER, Role.TRAINING) and workload.replicas > 1
+        together = workload.ranks_together and workload.replicas > 1
         if not (together and pod.restarts > 0):
             return None
         evidence = f"pod {pod.key} restarted a container; the ranks of an instance start together"

@@ -44,12 +44,22 @@ ROLES_BY_APP: Mapping[str, Role] = MappingProxyType(  # by the label `app`; with
 
 
 @dataclass(frozen=True, slots=True)
+class Maker:
+    """What makes a workload's object anew, under the same name, when somebody deletes it: an InstanceSet."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """A workload as its owner object describes it."""
 
     key: ObjectKey
     uid: str
-    kind: str  # "AscendJob" or "Job" (Volcano)
+    kind: str  # "AscendJob", "Job" (Volcano), "StatefulSet" or "Deployment"
     role: Role
     pd_role: PdRole  # shown, and used for the peer hold of a table; never for a decision about pods
     job_id: str  # label jobID; empty for a workload without service
@@ -63,13 +73,26 @@ class Workload:
     failed_message: str = ""
     deleting: bool = False
     created_at_s: float = 0.0
+    service: str = ""  # label of the infer-operator: instances of one inference service without a rank table
+    maker: Maker | None = None  # None: the object is the user's own, and its end is the workload's
+    bound: bool = True  # its pods are one communication domain; False: each stands for itself
+
+    @property
+    def ranks_together(self) -> bool:
+        """Whether one pod lost means all are lost: ranks of one instance. MS pods stand alone."""
+        return self.bound and self.role in (Role.SERVER, Role.TRAINING)
+
+    @property
+    def keeper_uid(self) -> str:
+        """UID of the object that its memory lives as long as."""
+        return self.maker.uid if self.maker is not None else self.uid
 
     @property
     def scope(self) -> ScopeKey:
         """The queue key under which it is reconciled."""
         if self.role is not Role.TRAINING and self.job_id:
             return service_key(self.key.namespace, self.job_id)
-        return job_key(self.key)
+        return job_key(ObjectKey(self.key.namespace, self.service) if self.service else self.key)
 
     @property
     def podgroup(self) -> ObjectKey:

@@ -46,6 +46,11 @@ def labels(
             where=POD_RESCHEDULING,
             advice="leave it out",
         )
+    if workload.maker is not None:
+        maker = f"{workload.maker.kind} {workload.maker.name}"
+        raise Conflict(
+            f"{workload.key} is made by {maker}, which undoes it; label the pods' template there", status=409
+        )
     if workload.deleting:
         raise Conflict(f"{workload.key} is being deleted", status=409)
     present = workload.labels.get(FAULT_SCHEDULING)

@@ -68,5 +68,7 @@ def judge_instance(view: WorkloadView) -> InstanceState:
 
 
 def has_table(view: WorkloadView) -> bool:
-    """Whether an `hccl.json` is expected: server instances, and jobs that brought the ConfigMap."""
-    return view.workload.role is Role.SERVER or view.rings is not None
+    """Whether an `hccl.json` is expected: server instances, and jobs that brought the ConfigMap. Instances
+    of an InferServiceSet are told of each other by their service, without a rank table."""
+    expected = view.workload.role is Role.SERVER and not view.workload.service
+    return expected or view.rings is not None

@@ -15,7 +15,7 @@ from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Outcome
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import FleetView, NodeView, WorkloadView
-from mindie_ha.model.workloads import Role, Workload
+from mindie_ha.model.workloads import Workload
 from mindie_ha.policy.brakes import Brake
 from mindie_ha.policy.holds import Hold
 from mindie_ha.policy.ownership import Claim
@@ -79,8 +79,8 @@ class Look:
 
     @property
     def lives_together(self) -> bool:
-        """Whether one pod lost means all are lost: ranks of one instance. MS pods stand alone."""
-        return self.workload.role in (Role.SERVER, Role.TRAINING)
+        """Whether one pod lost means all are lost."""
+        return self.workload.ranks_together
 
 
 def wants_name(look: Look, epoch: int) -> str:
