@@ -45,6 +45,10 @@ class Controller:
         """Send a signal."""
         os.kill(self._process.pid, number)
 
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._process.terminate()
+
     async def kill(self) -> None:
         """End it as a crash does."""
         self.signal(signal.SIGKILL)

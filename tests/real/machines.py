@@ -60,7 +60,9 @@ def furnished(plane: ControlPlane, *, seed: int) -> Iterator[ControlPlane]:
     """Machines, a service, and mindie-ha deployed on a started control plane."""
     with simulated(plane, service=SERVICE, seed=seed):
         deploy(plane)
-        until(lambda: our_pods(plane), what="the pods of the Deployment are Ready")
+        path = f"{PATHS['Deployment']}/mindie-ha"
+        replicas = int(request(plane, "GET", path)["spec"]["replicas"])
+        until(lambda: len(our_pods(plane)) == replicas, what=f"{replicas} pods of the Deployment are Ready")
         yield plane
 
 

@@ -40,7 +40,7 @@ def install_kinds(plane: ControlPlane) -> None:
 
 
 def _established(definition: Body) -> bool:
-    conditions = definition.get("status", {}).get("conditions", [])
+    conditions = (definition.get("status") or {}).get("conditions") or []  # null while nobody looked at it
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
