@@ -310,11 +310,7 @@ def _attempt(
         recovery,
         pods=[pod for pod in pods if not _is_new_beside_stuck(look, recovery, pod)],
         present={pod.uid for pod in look.view.pods},
-        not_before_s=budgets.not_before_s(
-            ledger.attempts,
-            seed=f"{look.workload.uid}#{recovery.epoch}",
-            settings=look.settings.budgets,
-        ),
+        not_before_s=_not_before_s(look, ledger, recovery),
         deadline_s=phases.deadline_s(look, recovery, Phase.ISOLATE),
         exit_=exit_,
         now_s=look.now_s,
@@ -331,6 +327,15 @@ def _hit(look: Look, recovery: Recovery) -> frozenset[str]:
     """The pods that are hit, and whom the rung takes with them. A good replacement has the name of a target
     and is not taken for it."""
     return _chosen(look, records.updated(recovery, targets=())).uids
+
+
+def _not_before_s(look: Look, ledger: WorkloadLedger, recovery: Recovery) -> float:
+    """Back-off keeps the same from being tried again and again. A wider rung that a recovery turns to has
+    waited as long as its own place in the ladder says, so its first attempt is made at once."""
+    if recovery.attempts and not recovery.attempts.get(recovery.rung):
+        return 0.0
+    seed = f"{look.workload.uid}#{recovery.epoch}"
+    return budgets.not_before_s(ledger.attempts, seed=seed, settings=look.settings.budgets)
 
 
 def _is_new_beside_stuck(look: Look, recovery: Recovery, pod: Pod) -> bool:

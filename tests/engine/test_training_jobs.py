@@ -220,6 +220,8 @@ async def test_a_pod_without_room_in_its_super_pod_takes_its_block_along_after_s
         ]
         gone = next(one["end_s"] for one in record["history"] if one["phase"] == "gone")
         assert begun - gone == pytest.approx(6.0, abs=0.05)
+        stops = [one["start_s"] for one in record["history"] if one["phase"] == "stop"]
+        assert stops[1] - gone == pytest.approx(6.0, abs=0.1), "no back-off between two rungs"
         assert begun > at_s
         assert reset(c)["RetryTime"] == 1
 

@@ -10,7 +10,7 @@ import pytest
 from mindie_ha.kit.clock import LoopClock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.sim.actors.caches import Cache
-from mindie_ha.sim.actors.documents import condition, text
+from mindie_ha.sim.actors.documents import annotations_of, condition, text
 from mindie_ha.sim.actors.operators import AscendOperator
 from mindie_ha.sim.actors.pod_runs import EXIT
 from mindie_ha.sim.client import ApiClient, Object
@@ -152,6 +152,30 @@ async def test_exit_code_policy(code: int, again: bool) -> None:
         else:
             await s.clock.sleep(30)
             assert s.uids("p0") == old
+
+
+async def test_o19_the_rank_that_is_free_is_given_again() -> None:
+    """Ranks of an AscendJob follow from role and index, so the free one is that of the missing name. They are
+    written with the pod, so there is no patch that could fail (O20)."""
+    async with stage() as s:
+        await s.start("p0", workers=2)
+        await s.api.delete("Pod", "p0-worker-0", NAMESPACE, grace_s=0)
+        await s.wait(lambda: "p0-worker-0" not in s.pods("p0"), "gone")
+        await s.wait(lambda: s.is_running("p0", 3), "running again")
+        ranks = {name: annotations_of(pod)["hccl/rankIndex"] for name, pod in s.pods("p0").items()}
+        assert ranks == {"p0-master-0": "0", "p0-worker-0": "1", "p0-worker-1": "2"}
+
+
+async def test_o29_pending_pods_of_a_finished_job_are_deleted() -> None:
+    async with stage() as s:
+        await s.apply(*instance("p0", workers=4))  # more than there are nodes
+        await s.wait(lambda: len(s.pods("p0")) == 5, "created")
+        await s.clock.sleep(10)
+        assert {s.phase(name) for name in s.pods("p0")} == {"Pending"}
+        found = {"type": "Failed", "status": "True", "reason": "JobFailed", "message": "gave up"}
+        body = {"status": {"conditions": [found]}}
+        await s.api.patch("AscendJob", "p0", NAMESPACE, body, subresource="status")
+        await s.wait(lambda: not s.pods("p0"), "deleted")
 
 
 async def test_an_invalid_job_fails_with_the_reason_and_harms_nobody() -> None:
