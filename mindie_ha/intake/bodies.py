@@ -1,18 +1,21 @@
 """JSON text from outside -> plain values, without surprises.
 
 Every text is hostile: too large, too deep, of another type, not JSON at all. Each of these raises
-`InputError` with what, where and what to do, and nothing else is ever raised.
+`InputError` with what, where and what to do, and nothing else is ever raised. What is returned can be written
+down again: JSON can spell half of a character (`"\\ud800"`), which no ledger and no answer could hold.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NoReturn
 
 from mindie_ha.model.errors import InputError
 
 MAX_NUMBER = 2**63 - 1
 MAX_TEXT = 4 * 1024 * 1024  # more than any ConfigMap can hold
+_MAYBE_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")  # a surrogate, or a half of a good pair
 
 
 def parse_object(text: str, *, where: str) -> dict[str, object]:
@@ -31,6 +34,8 @@ def parse(text: str, *, where: str) -> object:
         value: Any = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}", where=where) from None
+    if _MAYBE_HALF.search(text) and _has_half(value):
+        raise InputError("a text has half of a character (a lone surrogate)", where=where)
     return value
 
 
@@ -50,6 +55,14 @@ def as_whole_number(value: object, *, where: str) -> int:
     if abs(value) > MAX_NUMBER:
         raise InputError("number is out of range", where=where)
     return value
+
+
+def _has_half(value: object) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _no_constant(literal: str) -> NoReturn:

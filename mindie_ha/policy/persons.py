@@ -14,7 +14,6 @@ PERSON = "person:"
 MAX_TEXT = 200
 MAX_FOR_S = 90 * 86_400.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._-]{0,62}\Z")
-_TEXT = re.compile(r"[^\x00-\x1f\x7f]+\Z")
 
 
 def named(person: str) -> str:
@@ -26,11 +25,17 @@ def named(person: str) -> str:
 
 
 def reason(text: str) -> str:
-    """The reason in one line. Raises InputError where there is none, or too much of it."""
+    """The reason in one line. Raises InputError where there is none, too much of it, or something in it that
+    a terminal would act upon: it is printed wherever the record is shown."""
     text = text.strip()
-    if not 0 < len(text) <= MAX_TEXT or not _TEXT.match(text):
-        advice = f"one line of at most {MAX_TEXT} characters"
+    advice = f"one line of at most {MAX_TEXT} characters"
+    if not text:
         raise InputError("a reason is needed", where="reason", advice=advice)
+    if len(text) > MAX_TEXT:
+        raise InputError(f"{len(text)} characters are too many", where="reason", advice=advice)
+    if not text.isprintable():
+        odd = next(one for one in text if not one.isprintable())
+        raise InputError(f"{odd!r} cannot be printed", where="reason", advice=advice)
     return text
 
 

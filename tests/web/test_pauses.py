@@ -37,6 +37,11 @@ async def test_a_person_pauses_and_resumes_by_the_api() -> None:
     ("body", "status", "what"),
     [
         pytest.param({"scope": "cluster"}, 400, "a reason is needed", id="no-reason"),
+        pytest.param({"scope": "cluster", "reason": "\ud800"}, 400, "half of a character", id="half"),
+        pytest.param({"scope": "cluster", "reason": "a\u202eb"}, 400, "cannot be printed", id="turned-round"),
+        pytest.param({"scope": "cluster", "reason": "\x9b31m"}, 400, "cannot be printed", id="escape"),
+        pytest.param({"scope": "cluster", "reason": "a\nb"}, 400, "cannot be printed", id="lines"),
+        pytest.param({"scope": "cluster", "reason": "x" * 201}, 400, "too many", id="long"),
         pytest.param({"scope": "all", "reason": "x"}, 400, "is no scope", id="scope"),
         pytest.param({"reason": "x"}, 400, "is no scope", id="no-scope"),
         pytest.param({"scope": "cluster", "reason": "x", "for_s": 0}, 400, "out of range", id="for"),
