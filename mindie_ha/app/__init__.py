@@ -12,6 +12,7 @@ from mindie_ha.app.desks import (
     pause_desk,
     published_table,
     rearm_desk,
+    request_desk,
 )
 from mindie_ha.app.edges import Edges
 from mindie_ha.app.serving import serve
@@ -29,5 +30,6 @@ __all__ = [
     "pause_desk",
     "published_table",
     "rearm_desk",
+    "request_desk",
     "serve",
 ]

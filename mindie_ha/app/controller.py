@@ -84,7 +84,7 @@ class App:
         self.recorder, self.writer, self.engine = parts.recorder, parts.writer, parts.engine
         self.outlets, self.public, self.signals = parts.outlets, parts.public, parts.signals
         self.isolations, self.rearm, self.pauses = parts.isolations, parts.rearm, parts.pauses
-        self.adoptions = parts.adoptions
+        self.adoptions, self.requests = parts.adoptions, parts.requests
         self.recorder.listeners.append(self._spread)
         self.core.store.refusals.listeners.append(self._problem)
         self._gauge()
@@ -252,6 +252,7 @@ class App:
             desk=self.isolations,
             rearm=self.rearm,
             adoptions=self.adoptions,
+            requests=self.requests,
             pauses=self.pauses,
             explainer=self.core.explainer(self.recorder),
             access=self.parts.access,

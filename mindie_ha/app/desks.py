@@ -22,6 +22,7 @@ from mindie_ha.engine.isolation_desk import IsolationDesk
 from mindie_ha.engine.node_ledgers import NodeLedgers
 from mindie_ha.engine.pause_desk import PauseDesk
 from mindie_ha.engine.rearm_desk import RearmDesk
+from mindie_ha.engine.request_desk import RequestDesk
 from mindie_ha.kit.clock import LoopClock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.logs import silent_log
@@ -106,6 +107,15 @@ async def rearm_desk(settings: Settings, *, kubeconfig: Path | None) -> AsyncIte
             store=core.store, writer=writer_of(core, fence=LeadsAlone()), namespace=settings.cluster.namespace
         )
         yield RearmDesk(store=core.store, ledgers=ledgers, clock=core.clock, settings=settings)
+
+
+@asynccontextmanager
+async def request_desk(settings: Settings, *, kubeconfig: Path | None) -> AsyncIterator[RequestDesk]:
+    """Where a recovery is asked for without the API of a controller; the one that runs does it."""
+    async with looking(settings, kubeconfig=kubeconfig) as core:
+        writer = writer_of(core, fence=LeadsAlone())
+        ledgers = Ledgers(store=core.store, writer=writer, namespace=settings.cluster.namespace)
+        yield RequestDesk(store=core.store, ledgers=ledgers, clock=core.clock, settings=settings)
 
 
 @asynccontextmanager

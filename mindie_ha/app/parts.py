@@ -30,6 +30,7 @@ from mindie_ha.engine.public_tables import load_public_codes
 from mindie_ha.engine.rearm_desk import RearmDesk
 from mindie_ha.engine.reconciling import Planner, Reconciler
 from mindie_ha.engine.records import Recorder
+from mindie_ha.engine.request_desk import RequestDesk
 from mindie_ha.engine.role_desk import RoleDesk
 from mindie_ha.engine.signal_desk import SignalDesk
 from mindie_ha.engine.workers import Engine
@@ -67,6 +68,7 @@ class Parts:
         self.nodes = NodeLedgers(store=store, ledgers=ledgers, clock=clock)
         self.isolations = IsolationDesk(store=store, nodes=self.nodes, clock=clock, settings=settings)
         self.rearm = RearmDesk(store=store, ledgers=ledgers, clock=clock, settings=settings)
+        self.requests = RequestDesk(store=store, ledgers=ledgers, clock=clock, settings=settings)
         self.adoptions = AdoptionDesk(store=store, writer=self.writer, settings=settings)
         self.pauses = PauseDesk(store=store, ledgers=ledgers, clock=clock, settings=settings)
         self.events = Events(

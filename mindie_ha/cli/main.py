@@ -22,6 +22,7 @@ from mindie_ha.cli import (
     lint,
     pauses,
     ranktables,
+    requests,
     resets,
     run,
     sim,
@@ -58,6 +59,7 @@ app.command("isolate")(isolations.isolate)
 app.command("release")(isolations.release)
 app.command("pause")(pauses.pause)
 app.command("resume")(pauses.resume)
+app.command("recover")(requests.recover)
 app.command("reset")(resets.reset)
 app.command("adopt")(adoptions.adopt)
 app.command("lint")(lint.lint)

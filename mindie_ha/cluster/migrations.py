@@ -30,6 +30,7 @@ def _with_new_defaults(body: Body) -> Body:
 
 STEPS: Mapping[tuple[type[Frozen], int], Step] = {
     (WorkloadLedger, 1): _with_new_defaults,
+    (WorkloadLedger, 2): _with_new_defaults,
     (PauseLedger, 1): _with_new_defaults,
 }
 

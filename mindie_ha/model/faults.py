@@ -22,6 +22,7 @@ class FaultSource(StrEnum):
     PUBLIC = "public"
     RELATION = "relation"  # a network fault and its trigger, put together by us
     SERVICE = "service"  # a condition of a whole service
+    PERSON = "person"  # somebody asked for a recovery
     MEMBER = "member"  # a member vanished or was replaced without us
 
 
@@ -47,6 +48,7 @@ class Cause(StrEnum):
     MEMBER_REPLACED = "MemberReplaced"
     CONTROLLER_UNSUBSCRIBED = "ControllerUnsubscribed"  # it had our tables, and stays away
     CONTROLLER_STATE_LOST = "ControllerStateLost"  # rebuilt, it does not know its servers any more
+    REQUESTED = "Requested"  # a person asked for it
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,10 +56,21 @@ class Rearm(Frozen):
     told: bool = False
 
 
+class Request(Frozen):
+    """A person's word that asks for a recovery; it ends with the recovery that answers it."""
+
+    person: str
+    text: str
+    pods: tuple[PodUID, ...]
+    after_epoch: int  # of the newest recovery when it was asked
+    at_s: float
+    told: bool = False
+
+
 class WorkloadLedger(Frozen):
     """Memory of one workload. A fresh one (`epoch` 0) says nothing was ever done."""
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3  # 3: with `request`
     workload: str  # "<kind>/<namespace>/<name>"
     workload_uid: str
     epoch: int = 0  # of the newest recovery, open or closed
@@ -70,6 +81,7 @@ class WorkloadLedger(Frozen):
     closed: tuple[ClosedRecovery, ...] = ()  # newest last
     parked: Park | None = None
     rearmed: Rearm | None = None  # the newest
+    request: Request | None = None  # what a person asked for and is not answered yet
     adopted_podgroup_uid: str = ""
     adopted_at_s: float = 0.0  # when the adoption was last ordered
     subscribed_uid: PodUID = PodUID("")  # Controller: the pod that was last seen to hold a table stream

@@ -31,6 +31,7 @@ from mindie_ha.policy import (
     rearming,
     records,
     recovering,
+    requests,
     retries,
     tables,
     verdicts,
@@ -59,7 +60,7 @@ def plan(
     hold = window if window.on and not hold.on else hold
     crowds = _crowds(view, settings)
     standing = conditions.judge(view, settings=settings.roles, now_s=now_s)
-    view = _with_conditions(view, standing)
+    view = _with_conditions(view, standing, now_s=now_s)
     decisions = tuple(
         decide(
             Look(
@@ -246,6 +247,8 @@ def _keep_books(look: Look, decision: Decision) -> Decision:
     ledger, granted, grant_at_s = (ledger, None, None) if ledger.parked else retries.grant(look, ledger)
     ledger = _remember_proof(look, _remember_subscriber(look, ledger))
     ledger, word = rearming.told(ledger, key=look.workload.key)
+    ledger, asked = requests.told(ledger, key=look.workload.key)
+    ledger = requests.settled(ledger, look.view, now_s=look.now_s)
     extra: tuple[Action, ...] = tuple(
         action for action in (adoption, granted, *pod_labels.orders(look)) if action is not None
     )
@@ -254,7 +257,7 @@ def _keep_books(look: Look, decision: Decision) -> Decision:
         decision,
         ledger=ledger,
         actions=(*extra, *decision.actions),
-        notices=(*word, *decision.notices),
+        notices=(*word, *asked, *decision.notices),
         wake_at_s=min(times, default=None),
     )
 
@@ -300,13 +303,14 @@ def _remember_proof(look: Look, ledger: WorkloadLedger) -> WorkloadLedger:
     return records.changed(ledger, proven_epoch=newest.epoch)
 
 
-def _with_conditions(view: ScopeView, standing: conditions.Conditions) -> ScopeView:
-    """`view` with what the conditions ask for among the faults."""
-    if not standing.faults:
+def _with_conditions(view: ScopeView, standing: conditions.Conditions, *, now_s: float) -> ScopeView:
+    """`view` with what conditions and people ask for among the faults."""
+    asked = {each.workload.key: requests.faults(each, now_s=now_s) for each in view.workloads}
+    if not (standing.faults or any(asked.values())):
         return view
     workloads = tuple(
-        replace(each, faults=(*each.faults, *standing.faults.get(each.workload.key, ())))
-        for each in view.workloads
+        replace(each, faults=(*each.faults, *standing.faults.get(key, ()), *asked[key]))
+        for key, each in ((each.workload.key, each) for each in view.workloads)
     )
     return replace(view, workloads=workloads)
 

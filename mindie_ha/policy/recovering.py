@@ -13,7 +13,7 @@ from mindie_ha.model.decisions import Action, Decision, Notice
 from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Outcome, Phase, Recovery
-from mindie_ha.policy import budgets, endings, guards, manners, obligations, records, refusals
+from mindie_ha.policy import budgets, endings, guards, manners, obligations, records, refusals, requests
 from mindie_ha.policy.looks import Look, say
 from mindie_ha.policy.rungs import phases, widening
 from mindie_ha.policy.rungs.gates import HELD
@@ -144,6 +144,8 @@ def _waiting(
 
 def _minded(look: Look) -> WorkloadLedger:
     """The ledger with every isolation that the faults ask for as an obligation."""
+    ledger = requests.preempted(look.view.ledger, look.verdict, now_s=look.now_s)
+    look = _with(look, ledger)
     recovery = _open(look)
     owed = obligations.obliged(recovery, obligations.needs(look), now_s=look.now_s)
     recovery = guards.watched(look, records.updated(recovery, obligations=owed))

@@ -16,7 +16,12 @@ from mindie_ha.model.recoveries import Intent, IntentKind
 from mindie_ha.model.views import WorkloadView
 
 MAX_WITNESSES = 3
-_CONDITIONS = frozenset({Cause.MEMBER_REPLACED, Cause.CONTROLLER_UNSUBSCRIBED, Cause.CONTROLLER_STATE_LOST})
+_KINDS = {
+    Cause.MEMBER_REPLACED: IntentKind.CONDITION,
+    Cause.CONTROLLER_UNSUBSCRIBED: IntentKind.CONDITION,
+    Cause.CONTROLLER_STATE_LOST: IntentKind.CONDITION,
+    Cause.REQUESTED: IntentKind.REQUEST,
+}
 NODE_LOSS = frozenset({Cause.NODE_NOT_READY, Cause.NODE_GONE})
 
 # Worst first: what is certainly broken explains what merely stopped.
@@ -41,6 +46,7 @@ _RANK = {
             Cause.CRASH_LOOP,
             Cause.CONTROLLER_UNSUBSCRIBED,
             Cause.CONTROLLER_STATE_LOST,
+            Cause.REQUESTED,
         )
     )
 }
@@ -86,7 +92,7 @@ def intent(verdict: Verdict, *, now_s: float) -> Intent:
     """The reason of a recovery that answers `verdict`, in the words of its worst fault."""
     worst = verdict.acting[0]
     return Intent(
-        kind=IntentKind.CONDITION if worst.cause in _CONDITIONS else IntentKind.FAULT,
+        kind=_KINDS.get(worst.cause, IntentKind.FAULT),
         cause=worst.cause,
         node=worst.node,
         device=worst.device,
@@ -117,7 +123,9 @@ def witnesses(verdict: Verdict) -> tuple[str, ...]:
 
 def describe(fault: Fault) -> str:
     """One fault in words: `ChipUnhealthy: Ascend910-3 on node-1 (80E18005) under pod p-0`."""
-    if fault.source is FaultSource.POD and fault.evidence:  # the node is where it ran, not what failed
+    if (
+        fault.source in (FaultSource.POD, FaultSource.PERSON) and fault.evidence
+    ):  # the node is where it ran, not what failed
         return f"{fault.cause}: {fault.evidence}" + (f" (on {fault.node})" if fault.node else "")
     place = f"{fault.device} on {fault.node}" if fault.device else fault.node
     words = [f"{fault.cause}:", place] if place else [f"{fault.cause}:"]

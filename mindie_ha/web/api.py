@@ -10,6 +10,7 @@
     …    /v1/faults /v1/nodes                      faults of the fleet, isolations: see `nodes.py`
     POST /v1/workloads/{ns}/{name}/reset           re-arm a parked one: see `workloads.py`
     POST /v1/workloads/{ns}/{name}/adopt           hand it to us: see `adoptions.py`
+    POST /v1/workloads/{ns}/{name}/recover         ask for a recovery: see `requesting.py`
     …    /v1/pauses                                who holds deletions, and of what: see `pauses.py`
     GET  /v1/plan /v1/history                      and why of a workload: see `explaining.py`
     GET  /v1/decisions?subject=NS/NAME&limit=N     newest decisions, oldest first
@@ -34,7 +35,7 @@ from mindie_ha.engine.sinks import as_json
 from mindie_ha.intake import bodies
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey, ScopeKey, job_key, service_key
-from mindie_ha.web import adoptions, explaining, nodes, pauses, workloads
+from mindie_ha.web import adoptions, explaining, nodes, pauses, requesting, workloads
 from mindie_ha.web.access import USER, Access
 from mindie_ha.web.answers import json_response, problem
 from mindie_ha.web.explanations import Explainer
@@ -102,6 +103,7 @@ class Sources:
     desk: nodes.Desk
     rearm: workloads.Desk
     adoptions: adoptions.Desk
+    requests: requesting.Desk
     pauses: pauses.Desk
     explainer: Explainer
     access: Access
@@ -135,6 +137,7 @@ def make_app(sources: Sources, *, max_body_bytes: int) -> web.Application:
     nodes.install(app, fleet=sources.fleet, desk=sources.desk)
     workloads.install(app, desk=sources.rearm)
     adoptions.install(app, desk=sources.adoptions)
+    requesting.install(app, desk=sources.requests)
     pauses.install(app, desk=sources.pauses)
     explaining.install(app, explainer=sources.explainer)
     return app

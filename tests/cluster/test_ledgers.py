@@ -187,7 +187,7 @@ async def test_an_unknown_schema_version_is_unreadable_not_zero(cluster: Cluster
     workload = process.workload()
     await process.save_workload(with_epoch(workload, 3), workload=workload)
     found = await cluster.request("GET", LEDGER_PATH)
-    text = found["data"]["ledger.json"].replace('"schema_version":2', '"schema_version":99')
+    text = found["data"]["ledger.json"].replace('"schema_version":3', '"schema_version":99')
     digest = hashlib.sha256(text.encode()).hexdigest()
     await cluster.merge(LEDGER_PATH, {"data": {"ledger.json": text, "digest": digest}})
     await settle()

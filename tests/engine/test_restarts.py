@@ -152,14 +152,14 @@ async def test_a_controller_of_a_newer_version_ends_what_an_older_one_began() ->
         await c.kill()
         found = c.get("ConfigMap", name)
         assert found is not None
-        text = found["data"]["ledger.json"].replace('"schema_version":2', '"schema_version":1')
+        text = found["data"]["ledger.json"].replace('"schema_version":3', '"schema_version":1')
         assert '"schema_version":1' in text
         data = {"ledger.json": text, "digest": hashlib.sha256(text.encode()).hexdigest()}
         await c.api.patch("ConfigMap", name, NAMESPACE, {"data": data})
         await c.start(quick())
         record = await c.recovered("mindie-server-p0")
         assert record["outcome"] == "recovered"
-        assert c.ledger("mindie-server-p0")["schema_version"] == 2
+        assert c.ledger("mindie-server-p0")["schema_version"] == 3
 
 
 def _phase(c: Cluster) -> str:

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from mindie_ha.channels.ports import ReportAnswer, ReportCode
 from mindie_ha.engine.records import Recorder
 from mindie_ha.kit.clock import LoopClock
-from mindie_ha.web import adoptions, nodes, pauses, workloads
+from mindie_ha.web import adoptions, nodes, pauses, requesting, workloads
 from mindie_ha.web.access import Access, AccessRules, Judge
 from mindie_ha.web.api import Health, Peers, Sources, TableSource, make_app
 from mindie_ha.web.explanations import Explainer
@@ -42,6 +42,7 @@ async def _post(reports: FakeReports, **sent: Any) -> tuple[int, dict[str, Any]]
         desk=cast("nodes.Desk", None),
         rearm=cast("workloads.Desk", None),
         adoptions=cast("adoptions.Desk", None),
+        requests=cast("requesting.Desk", None),
         pauses=cast("pauses.Desk", None),
         explainer=cast("Explainer", None),
         access=Access(AccessRules(), judge=cast("Judge", None), clock=LoopClock()),

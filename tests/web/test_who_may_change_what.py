@@ -127,6 +127,7 @@ async def test_gate(
 WANTED = [
     ("POST", "/v1/workloads/mindie/p0/reset", "", "create workloads/reset", "mindie", "p0"),
     ("POST", "/v1/workloads/mindie/p0/adopt", "", "create workloads/adopt", "mindie", "p0"),
+    ("POST", "/v1/workloads/mindie/p0/recover", "", "create workloads/recover", "mindie", "p0"),
     ("POST", "/v1/services/mindie/ms.1/ranktable/push", "", "create services/push", "mindie", "ms.1"),
     ("POST", "/v1/nodes/node-1/isolations", "", "create nodes/isolations", "", "node-1"),
     ("DELETE", "/v1/nodes/node-1/isolations/a:b", "", "delete nodes/isolations", "", "node-1"),
