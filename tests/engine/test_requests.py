@@ -68,6 +68,8 @@ async def test_what_is_refused_writes_nothing() -> None:
 
 
 async def test_a_dry_run_records_no_wish() -> None:
-    async with cluster(settings=quick().model_copy(update={"dry_run": True}), start=True) as c:
+    async with cluster(settings=quick()) as c:
+        await c.kill()
+        await c.start(quick().model_copy(update={"dry_run": True}))
         with pytest.raises(Conflict, match="--dry-run"):
             await c.app.requests.recover(KEY, WISH)

@@ -26,6 +26,7 @@ ROUTES = (
     ("POST", "/v1/services/{namespace}/{name}/ranktable/push"),
     ("POST", "/v1/workloads/{namespace}/{name}/reset"),
     ("POST", "/v1/workloads/{namespace}/{name}/adopt"),
+    ("POST", "/v1/workloads/{namespace}/{name}/recover"),
     ("POST", "/v1/nodes/{node}/isolations"),
     ("DELETE", "/v1/nodes/{node}/isolations/{id}"),
     ("POST", "/v1/pauses"),
