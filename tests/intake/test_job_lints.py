@@ -170,6 +170,25 @@ def test_a_small_file_that_unfolds_without_end_is_bounded() -> None:
         read("\n".join((*lists, "kind: List", "items: [*l6]")), file="f")
 
 
+@pytest.mark.parametrize("value", ["*l9", "0x" + "f" * 5000], ids=["lists-without-end", "a-large-number"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "kind: ConfigMap, metadata: {name: rings-config-a, labels: {foo: VALUE}}",
+        "kind: AscendJob, metadata: {name: a, labels: {framework: VALUE}}, "
+        "spec: {replicaSpecs: {Master: {replicas: VALUE, template: {spec: {containers: [{name: ascend, "
+        "resources: {requests: {huawei.com/Ascend910: VALUE}}}]}}}}}",
+    ],
+    ids=["rings-config", "job"],
+)
+def test_a_value_without_end_is_named_and_not_written_out(body: str, value: str) -> None:
+    lists = ["l0: &l0 [" + ", ".join("x" * 10) + "]"]
+    lists += [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]" for n in range(1, 10)]
+    text = "kind: List\nitems:\n- {" + ", ".join((*lists, body.replace("VALUE", value))) + "}"
+    (sheet,) = check_all(read(text, file="f"))
+    assert any("no string" in remark.what for remark in sheet.remarks)
+
+
 @pytest.mark.parametrize(
     ("base", "kind", "patch"),
     [

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 ANNOTATION = "mindie-ha.io/hccl-op-retry"
 ENABLE, PARAMS = "HCCL_OP_RETRY_ENABLE", "HCCL_OP_RETRY_PARAMS"
 _ENABLE = re.compile(r"\s*L([012])\s*:\s*([01])\s*\Z")
+_MOST = {"MaxCnt": 10, "HoldTime": 60_000, "IntervalTime": 60_000}  # that CANN takes
 _PARAM = re.compile(r"\s*(MaxCnt|HoldTime|IntervalTime)\s*:\s*([0-9]{1,9})\s*\Z")
 
 
@@ -43,11 +44,11 @@ def read_enable(text: str) -> dict[str, bool] | None:
 
 
 def read_op_retry(text: str) -> OpRetry | None:
-    """`MaxCnt:3, HoldTime:5000, IntervalTime:1000`, each at most once; None: it is no such text."""
+    """`MaxCnt:3, HoldTime:5000, IntervalTime:1000`, each at most once, in its range; None: no such text."""
     found: dict[str, int] = {}
     for item in text.split(","):
         match = _PARAM.match(item)
-        if match is None or match[1] in found:
+        if match is None or match[1] in found or int(match[2]) > _MOST[match[1]]:
             return None
         found[match[1]] = int(match[2])
     default = OpRetry()

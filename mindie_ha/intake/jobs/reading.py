@@ -27,6 +27,8 @@ VC_API = re.compile(r"batch\.volcano\.sh/")
 ASCEND_API = re.compile(r"mindxdl\.gitee\.com/")
 MAX_ITEMS = 500  # of one list or mapping
 MAX_WHOLE = 100_000  # of all of them: with YAML aliases a small file may hold no end of them
+MAX_NUMBER = 2**63 - 1
+MAX_CARDS = 1_000_000_000
 CARDS = re.compile(r"huawei\.com/(?:Ascend[\w-]+|npu)\Z")
 _RESTART_POLICY = {JobKind.ASCEND_JOB: "Never", JobKind.VC_JOB: "OnFailure", JobKind.POD_SET: "Always"}
 _WHOLE = re.compile(r"[0-9]{1,9}\Z")
@@ -176,7 +178,7 @@ class _Reader:
             if isinstance(entry.get("value"), str):
                 env[name] = str(entry["value"])
             elif entry.get("value") is not None:
-                self.blame(Blame.NO_STRING, (*at, "value"), f"is {_yaml(entry['value'])}, no string")
+                self.blame(Blame.NO_STRING, (*at, "value"), f"is {as_written(entry['value'])}, no string")
         resource, cards = self.cards(spec.get("resources"), (*path, "resources"))
         return Container(
             path=path,
@@ -199,7 +201,7 @@ class _Reader:
                 if isinstance(item, str):
                     parts.append(item)
                 else:
-                    self.blame(Blame.WRONG_TYPE, (*path, key, number), f"is {_yaml(item)}, no string")
+                    self.blame(Blame.WRONG_TYPE, (*path, key, number), f"is {as_written(item)}, no string")
         return read_script(parts)
 
     def ports(self, value: object, path: Path) -> list[Port]:
@@ -218,11 +220,14 @@ class _Reader:
         for part in ("requests", "limits"):
             for name, amount in self.mapping(resources.get(part), (*path, part)).items():
                 if CARDS.match(name):
-                    text = str(amount)
-                    if not isinstance(amount, bool) and _WHOLE.match(text):
-                        return name, int(text)
+                    if isinstance(amount, int | str) and not isinstance(amount, bool):
+                        found = amount if isinstance(amount, int) else _whole(amount)
+                        if found is not None and 0 <= found < MAX_CARDS:
+                            return name, found
                     self.blame(
-                        Blame.WRONG_TYPE, (*path, part, name), f"is {_yaml(amount)}, no whole number of cards"
+                        Blame.WRONG_TYPE,
+                        (*path, part, name),
+                        f"is {as_written(amount)}, no whole number of cards",
                     )
         return "", 0
 
@@ -245,7 +250,7 @@ class _Reader:
             room = self.room(len(value), path)
             return {key: item for key, item in islice(value.items(), room) if isinstance(key, str)}
         if value is not None:
-            self.blame(Blame.WRONG_TYPE, path, f"is {_yaml(value)}, no mapping")
+            self.blame(Blame.WRONG_TYPE, path, f"is {as_written(value)}, no mapping")
         return {}
 
     def items(self, value: object, path: Path) -> list[tuple[int, object]]:
@@ -253,7 +258,7 @@ class _Reader:
         if isinstance(value, list):
             return list(enumerate(value[: self.room(len(value), path)]))
         if value is not None:
-            self.blame(Blame.WRONG_TYPE, path, f"is {_yaml(value)}, no list")
+            self.blame(Blame.WRONG_TYPE, path, f"is {as_written(value)}, no list")
         return []
 
     def texts(self, value: object, path: Path) -> dict[str, str]:
@@ -265,7 +270,7 @@ class _Reader:
             if isinstance(item, str):
                 found[key] = item
             elif item is not None:
-                self.blame(Blame.NO_STRING, (*path, key), f"is {_yaml(item)}, no string")
+                self.blame(Blame.NO_STRING, (*path, key), f"is {as_written(item)}, no string")
         return found
 
     def text(self, holder: Mapping[str, object], key: str, path: Path) -> str:
@@ -274,16 +279,16 @@ class _Reader:
         if isinstance(value, str):
             return value
         if value is not None:
-            self.blame(Blame.WRONG_TYPE, (*path, key), f"is {_yaml(value)}, no string")
+            self.blame(Blame.WRONG_TYPE, (*path, key), f"is {as_written(value)}, no string")
         return ""
 
     def number(self, holder: Mapping[str, object], key: str, path: Path) -> int | None:
         """One whole number."""
         value = holder.get(key)
-        if isinstance(value, int) and not isinstance(value, bool):
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER:
             return value
         if value is not None:
-            self.blame(Blame.WRONG_TYPE, (*path, key), f"is {_yaml(value)}, no whole number")
+            self.blame(Blame.WRONG_TYPE, (*path, key), f"is {as_written(value)}, no whole number")
         return None
 
     def room(self, wanted: int, path: Path) -> int:
@@ -300,10 +305,17 @@ class _Reader:
             self.mistakes.append(Mistake(blame, path, what))
 
 
-def _yaml(value: object) -> str:
-    """A value as its author will know it again."""
+def _whole(text: str) -> int | None:
+    return int(text) if _WHOLE.match(text) else None
+
+
+def as_written(value: object) -> str:
+    """A value as its author will know it again. What may have no end is not written out: with YAML aliases
+    a few lines hold lists of billions, and a number may have thousands of digits."""
     if isinstance(value, bool):
         return f"the truth value {str(value).lower()}"
+    if isinstance(value, int) and abs(value) > MAX_NUMBER:
+        return "a very large number"
     if isinstance(value, int | float):
         return f"the number {str(value)[:40]}"
     if isinstance(value, str):

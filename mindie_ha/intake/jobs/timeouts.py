@@ -16,6 +16,7 @@ from mindie_ha.model.workloads import Role
 from mindie_ha.policy import blocks
 from mindie_ha.policy.parameters.catalogue import parameter
 from mindie_ha.policy.parameters.modes import MIGRATING
+from mindie_ha.policy.parameters.rows import Parameter
 
 Applies = Callable[[JobDescription], bool]
 
@@ -135,7 +136,7 @@ def _its_own(job: JobDescription) -> Iterator[Timeout]:
     if MIGRATING & set(job.strategies):
         row = parameter("wait-reschedule-timeout")
         text = job.annotations.get(row.name, row.default)
-        good = text.isascii() and text.isdecimal() and row.allows(int(text[:9]))
+        good = _allowed(row, text)
         source = f"annotation {row.name}" if good and row.name in job.annotations else "default"
         yield Timeout("wait_reschedule_s", float(text if good else row.default), source, row.meaning)
         yield _mindio(job)
@@ -144,9 +145,13 @@ def _its_own(job: JobDescription) -> Iterator[Timeout]:
 def _mindio(job: JobDescription) -> Timeout:
     row = parameter("MINDIO_WAIT_MINDX_TIME")
     value = next((found for _, main in job.mains() if (found := main.visible(row.name)) is not None), "")
-    good = value.isascii() and value.isdecimal() and row.allows(int(value[:9]))
+    good = _allowed(row, value)
     source = f"variable {row.name}" if good else "default"
     return Timeout("mindio_wait_s", float(value if good else row.default), source, row.meaning)
+
+
+def _allowed(row: Parameter, text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 9 and row.allows(int(text))
 
 
 def _silence(job: JobDescription) -> Iterator[Timeout]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from mindie_ha.intake.jobs.reading import as_written
 from mindie_ha.intake.lints.jobs.rules import Hit, Hits, Rule, listed, quoted
 from mindie_ha.intake.lints.remarks import Sheet, Weight
 from mindie_ha.intake.lints.subjects import Subject
@@ -55,7 +56,7 @@ def label_no_string(config: RingsConfig) -> Hits:
     """Labels that YAML reads as something else."""
     for name, value in config.labels.items():
         if not isinstance(value, str):
-            yield Hit((*LABELS, name), f"is {value!r:.40}, no string")
+            yield Hit((*LABELS, name), f"is {as_written(value)}, no string")
 
 
 def no_deploy_label(config: RingsConfig) -> Hits:
