@@ -79,6 +79,7 @@ async def running(plan: ClusterPlan, *, log: Log) -> AsyncIterator[RunningCluste
             nodes=nodes_of(plan.model, plan.nodes),
             settings=replace(
                 world_settings(volcano_reschedules=plan.volcano_reschedules),
+                pod_sets=not plan.actors_only,
                 node_lease_s=NODE_LEASE_S if plan.actors_only else 0.0,
             ),
             programs=program_factory(MsSettings(), clock=clock, link_factory=partial(GrpcLink, route=route)),

@@ -70,6 +70,8 @@ CUSTOM = (
     Resource("mindxdl.gitee.com", "v1", "AscendJob", "ascendjobs", "ascendjob", short_names=("acjob",), subresources=("status",), custom=True),
     Resource("scheduling.volcano.sh", "v1beta1", "PodGroup", "podgroups", "podgroup", short_names=("pg",), subresources=("status",), custom=True),
     Resource("scheduling.volcano.sh", "v1beta1", "Queue", "queues", "queue", namespaced=False, short_names=("q",), subresources=("status",), custom=True),
+    Resource("mindcluster.huawei.com", "v1", "InferServiceSet", "inferservicesets", "inferserviceset", short_names=("iss",), subresources=("status",), custom=True),
+    Resource("mindcluster.huawei.com", "v1", "InstanceSet", "instancesets", "instanceset", short_names=("iset",), subresources=("status",), custom=True),
     Resource("batch.volcano.sh", "v1alpha1", "Job", "jobs", "job", short_names=("vcjob", "vj"), subresources=("status",), custom=True),
 )  # fmt: skip
 

@@ -26,12 +26,14 @@ from mindie_ha.sim.actors.device_plugins import DevicePlugins, DevicePluginSetti
 from mindie_ha.sim.actors.documents import annotations_of, condition, name_of, text, texts
 from mindie_ha.sim.actors.faults import FAULTS
 from mindie_ha.sim.actors.hot_resets import HotResets
+from mindie_ha.sim.actors.infer_operators import InferOperator, InferOperatorSettings
 from mindie_ha.sim.actors.kubelets import Kubelets, KubeletSettings
 from mindie_ha.sim.actors.machines import NodeModel, a2_nodes, device_annotations, node_object
 from mindie_ha.sim.actors.node_leases import NodeLeases
 from mindie_ha.sim.actors.node_lifecycles import NodeLifecycle, NodeLifecycleSettings
 from mindie_ha.sim.actors.nodeds import NodeDs, NodeDSettings
 from mindie_ha.sim.actors.operators import AscendOperator
+from mindie_ha.sim.actors.pod_sets import PodSets
 from mindie_ha.sim.actors.programs import ProgramFactory
 from mindie_ha.sim.actors.reschedulers import Rescheduler, ReschedulerSettings
 from mindie_ha.sim.actors.schedulers import GangScheduler, SchedulerSettings
@@ -56,6 +58,9 @@ class WorldSettings:
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     node_lifecycle: NodeLifecycleSettings = field(default_factory=NodeLifecycleSettings)
     rescheduler: ReschedulerSettings | None = None  # None: Volcano deletes nothing
+    infer_operator: InferOperatorSettings = field(default_factory=InferOperatorSettings)
+    pod_sets: bool = True
+    """Run StatefulSets, Deployments and ReplicaSets; False where a control plane has its own controllers."""
     node_lease_s: float = 0.0
     """How often kubelets renew their Leases, for a control plane that looks at them; 0: never."""
     rest_s: float = 0.0
@@ -90,6 +95,8 @@ class World:
         optional: list[Actor] = []
         if (tuned := settings.rescheduler) is not None:
             optional.append(Rescheduler(api=api, cache=cache, clock=clock, entropy=entropy, settings=tuned))
+        if settings.pod_sets:
+            optional.append(PodSets(api=api, cache=cache, clock=clock, entropy=entropy))
         if settings.node_lease_s:
             optional.append(
                 NodeLeases(
@@ -118,6 +125,9 @@ class World:
             *optional,
             VolcanoJobs(api=api, cache=cache, clock=clock, entropy=entropy),
             HotResets(api=api, cache=cache, clock=clock, entropy=entropy),
+            InferOperator(
+                api=api, cache=cache, clock=clock, entropy=entropy, settings=settings.infer_operator
+            ),
         )  # fmt: skip
 
     async def run(self) -> None:

@@ -32,7 +32,10 @@ TOMBSTONES = 4096
 TRANSIENT = (ApiError, OSError, TimeoutError, aiohttp.ClientError, json.JSONDecodeError)
 """What a request to an API server may raise; everything else is a bug and stops the world."""
 
-KINDS = ("Node", "Pod", "ConfigMap", "Service", "AscendJob", "Job", "PodGroup", "Queue")
+KINDS = (
+    *("Node", "Pod", "ConfigMap", "Service", "AscendJob", "Job", "PodGroup", "Queue"),
+    *("InferServiceSet", "InstanceSet", "StatefulSet", "Deployment", "ReplicaSet"),
+)
 
 
 class Wakeup:
