@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-NAMES = ("pd-a2", "pd-a3", "pd-ha", "single-server", "seed", "training", "training-a3", "vcjob")
+NAMES = ("pd-a2", "pd-a3", "pd-ha", "single-server", "seed", "training", "training-a3", "vcjob", "shared")
 
 
 def load(name: str) -> tuple[dict[str, Any], ...]:

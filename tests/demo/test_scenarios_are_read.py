@@ -52,6 +52,7 @@ REQUIRED = {
     "training-link-fault-op-retry",
     "superpod-block",
     "vcjob-job-level",
+    "training-and-inference-share-a-node",
 }
 MINIMAL: dict[str, Any] = {
     "name": "mine",
