@@ -34,7 +34,9 @@ class RoleMemory:
     # -- what is heard -------------------------------------------------------------------------------
 
     def tell(self, uid: PodUID, told: Told) -> bool:
-        """A pod's endpoints answered; True if that is news."""
+        """A pod's endpoints answered; True if that is news. One that is gone meanwhile is not remembered."""
+        if uid not in self._known:
+            return False
         news = self._told.get(uid) != told
         self._told[uid] = told
         return news

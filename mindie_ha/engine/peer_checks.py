@@ -80,7 +80,10 @@ class PeerCheck:
         if self._mode is PeerCheckMode.OFF or self.belongs(service, ip):
             return ""
         served = self._mode is PeerCheckMode.WARN
-        self._tell(service, ip, served)
+        if self._census.workloads_of(
+            service
+        ):  # over HTTP anybody can make up a service, and would fill the log
+            self._tell(service, ip, served)
         if served:
             return ""
         return (

@@ -9,6 +9,7 @@ in a row counts. News touches the service, so that a recovery goes on without wa
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -84,6 +85,7 @@ class RoleDesk:
         self._metrics = metrics
         self._asked: dict[ScopeKey, dict[PodUID, Asked]] = {}
         self._woken = asyncio.Event()
+        self._wakes_s = math.inf  # when the next one is due, as far as `run` knows
         self._seats = asyncio.Semaphore(settings.parallel)
 
     def looked(self, scope: ScopeKey, view: ScopeView | None) -> None:
@@ -96,7 +98,7 @@ class RoleDesk:
             found[pod.uid] = self._kept(before.get(pod.uid), workload, pod, inquiry)
         if found and len(self._asked) < MAX_ASKED:
             self._asked[scope] = found
-        self._woken.set()
+            self._wake(min((one.next_s for one in found.values() if not one.busy), default=math.inf))
 
     async def run(self) -> None:
         """Ask until cancelled."""
@@ -111,15 +113,21 @@ class RoleDesk:
                         if not one.busy and one.next_s <= now_s:
                             one.busy = True
                             group.create_task(self._ask(scope, one), name="ask an MS pod")
-                times = [one.next_s for one in self._all() if not one.busy]
+                times = (one.next_s for one in self._all() if not one.busy)
+                self._wakes_s = min(times, default=now_s + 60.0)
                 with suppress(TimeoutError):
-                    async with self._clock.timeout(max(0.0, min(times, default=now_s + 60.0) - now_s)):
+                    async with self._clock.timeout(max(0.0, self._wakes_s - now_s)):
                         await self._woken.wait()
 
     async def close(self) -> None:
         """End what is open."""
         if self._endpoints is not None:
             await self._endpoints.close()
+
+    def _wake(self, due_s: float) -> None:
+        """Somebody is due; everybody is gone through only where that is earlier than what is waited for."""
+        if due_s < self._wakes_s:
+            self._woken.set()
 
     def _all(self) -> list[Asked]:
         return [one for pods in self._asked.values() for one in pods.values()]
@@ -147,7 +155,7 @@ class RoleDesk:
         finally:
             one.busy = False
             one.next_s = self._clock.monotonic() + self._entropy.jitter(one.interval_s)
-            self._woken.set()
+            self._wake(one.next_s)
 
     def _take(self, scope: ScopeKey, one: Asked, told: Told) -> None:
         self._metrics.role_questions.labels(one.role, _result(told)).inc()

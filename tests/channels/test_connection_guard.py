@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import os
+import resource
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 import pytest
 
@@ -36,6 +38,23 @@ async def bare(
     finally:
         for _, writer in opened:
             writer.close()
+
+
+@contextmanager
+def no_file_left() -> Iterator[None]:
+    """The process cannot open one file more."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = [os.dup(0)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 1, before[1]))
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.dup(0))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        for number in taken:
+            os.close(number)
 
 
 async def ended(readers: list[asyncio.StreamReader]) -> int:
@@ -87,6 +106,20 @@ async def test_it_looks_by_itself_and_tells_what_it_cut(serve: Serve) -> None:
 
     running.cancel()
     assert {(port, ip) for port, ip, _ in cut} == {(serving.port, "127.0.0.9")}
+
+
+async def test_a_flood_that_took_all_open_files_is_cut_too(serve: Serve) -> None:
+    serving = await serve()
+    cut: list[tuple[int, str, int]] = []
+    guarding = guard(cut, every_s=0.5)
+    guarding.watch(serving.port, PortLimits(per_address=2))
+    await asyncio.to_thread(guarding.sweep)  # what a thread needs is imported with its first use
+    running = asyncio.create_task(guarding.run())
+
+    async with bare(serving.port, 8):
+        with no_file_left():
+            await eventually(lambda: sum(number for _, _, number in cut) == 6)
+    running.cancel()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ from mindie_ha.channels.ports import ServiceRef, Unresolved
 from mindie_ha.engine.peer_checks import TOLD, PeerCheck, Proxies
 from mindie_ha.model.ids import ScopeKey, service_key
 from mindie_ha.model.settings import GrpcSettings, PeerCheckMode, Settings
+from mindie_ha.model.workloads import Workload
 from tests.engine.clusters import NAMESPACE, cluster, metric, quick
+from tests.policy.worlds import World
 
 from .test_hostile_inputs import OTHER, second_service
 
@@ -45,6 +47,7 @@ async def test_pods_of_the_namespace_and_nodes_under_the_service_get_it_and_nobo
         assert metric(c.app, "mindie_ha_strange_peers_total") == 4
         for _ in range(3):
             desk.resolve(job, "192.0.2.7")
+        assert c.app.core.peers.refusal(service_key(NAMESPACE, "made-up"), "192.0.2.7")
         assert metric(c.app, "mindie_ha_strange_peers_total") == 4  # each is told once
 
 
@@ -61,13 +64,16 @@ def node_ip(node: object) -> str:
 
 
 class Empty:
-    """Nobody lives here."""
+    """A service without pods."""
+
+    def __init__(self) -> None:
+        self.workload = World().add("job").workload
 
     def pods_by_ip(self, ip: str) -> tuple[()]:
         return ()
 
-    def workloads_of(self, scope: ScopeKey) -> tuple[()]:
-        return ()
+    def workloads_of(self, scope: ScopeKey) -> tuple[Workload, ...]:
+        return (self.workload,)
 
     def pods_of(self, owner_uid: str) -> tuple[()]:
         return ()

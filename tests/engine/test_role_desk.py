@@ -85,7 +85,8 @@ class Stage:
         self.pods.active = self.ips[0]
 
     def look(self, view: ScopeView | None = None) -> None:
-        """The service is looked at."""
+        """The service is looked at: a view asks what is known, then the desk hears of it."""
+        self.activities()
         self.desk.looked(SCOPE, view or self.world.view())
 
     def activities(self) -> list[Activity]:
@@ -116,6 +117,18 @@ async def test_coordinators_alone_are_asked_and_news_touches_the_service() -> No
         assert stage.activities() == [Activity.ACTIVE, Activity.STANDBY]
         assert {ip for _, ip, _ in stage.pods.asked} == set(stage.ips)
         assert stage.touched == [SCOPE, SCOPE]
+
+
+async def test_an_answer_of_a_pod_that_is_gone_meanwhile_is_not_kept() -> None:
+    async with asking() as stage:
+        stage.pods.takes_s = 5.0
+        stage.look()
+        await asyncio.sleep(1)
+        for pod in stage.world.pods_of("ms-coordinator"):
+            stage.memory.forget(pod.uid)
+        await asyncio.sleep(20)
+        assert stage.pods.asked
+        assert not stage.touched
 
 
 async def test_the_cadence_calms_down_and_quickens_with_every_change() -> None:
