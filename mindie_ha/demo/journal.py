@@ -166,7 +166,7 @@ class Journal:
             return
         labels = meta.get("labels") or {}
         spec = obj.get("spec") or {}
-        replicas = spec.get("tasks") or (spec.get("replicaSpecs") or {}).values()
+        replicas = spec.get("tasks") or (spec.get("replicaSpecs") or {}).values() or [spec]
         job = seen.JobSeen(
             key=key,
             replicas=sum(int(each.get("replicas", 1)) for each in replicas),
@@ -311,6 +311,8 @@ def _owner(meta: Object) -> str:
     for owner in meta.get("ownerReferences") or []:
         if owner.get("controller") and owner.get("kind") in seen.JOB_KINDS:
             return f"{meta['namespace']}/{owner['name']}"
+        if owner.get("controller") and owner.get("kind") == "ReplicaSet":
+            return f"{meta['namespace']}/{owner['name'].rpartition('-')[0]}"
     return ""
 
 

@@ -12,7 +12,18 @@ from typing import Any
 
 import yaml
 
-NAMES = ("pd-a2", "pd-a3", "pd-ha", "single-server", "seed", "training", "training-a3", "vcjob", "shared")
+NAMES = (
+    "pd-a2",
+    "pd-a3",
+    "pd-ha",
+    "single-server",
+    "seed",
+    "training",
+    "training-a3",
+    "vcjob",
+    "shared",
+    "inferserviceset",
+)
 
 
 def load(name: str) -> tuple[dict[str, Any], ...]:

@@ -151,7 +151,7 @@ class Write:
 
 @dataclass(slots=True)
 class JobSeen:
-    """An AscendJob or vcjob: how many pods it wants, and whether its operator gave up."""
+    """An AscendJob, vcjob or instance: how many pods it wants, and whether its operator gave up."""
 
     key: str
     replicas: int
@@ -160,13 +160,34 @@ class JobSeen:
     failed: str = ""  # the message of the condition Failed
 
 
-JOB_KINDS = ("AscendJob", "Job")
+JOB_KINDS = ("AscendJob", "Job", "StatefulSet", "Deployment")
+
+
+def jobs_in(objects: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The jobs among `objects`; those that the infer-operator will make of an InferServiceSet, too."""
+    found: list[Mapping[str, Any]] = []
+    for each in objects:
+        if each["kind"] in JOB_KINDS:
+            found.append(each)
+        if each["kind"] != "InferServiceSet":
+            continue
+        spec, meta = each["spec"], each["metadata"]
+        names = [
+            (role["workload"]["kind"], f"{meta['name']}-{service}-{role['name']}-{index}")
+            for service in range(spec.get("replicas", 1))
+            for role in spec["template"]["roles"]
+            for index in range(role.get("replicas", 1))
+        ]
+        labels = {"jobID": meta["name"]}
+        found += [
+            {"kind": kind, "metadata": {**meta, "name": name, "labels": labels}} for kind, name in names
+        ]
+    return found
 
 
 def counted_jobs(objects: Iterable[Mapping[str, Any]]) -> str:
     """How many jobs of each kind there are, in words: `2 AscendJobs`."""
-    words = {"AscendJob": "AscendJob", "Job": "vcjob"}
-    counts = Counter(words[each["kind"]] for each in objects)
+    counts = Counter("vcjob" if each["kind"] == "Job" else each["kind"] for each in objects)
     return ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in sorted(counts.items()))
 
 

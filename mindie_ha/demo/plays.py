@@ -16,7 +16,7 @@ from mindie_ha.demo import invariants
 from mindie_ha.demo.expectations import TaintStory
 from mindie_ha.demo.judging import Verdict, judge, taint_story
 from mindie_ha.demo.moves import Moves
-from mindie_ha.demo.observations import JOB_KINDS, Observations, counted_jobs
+from mindie_ha.demo.observations import Observations, counted_jobs, jobs_in
 from mindie_ha.demo.stage import Stage
 from mindie_ha.demo.steps import EventCount, NodeWas, Step, WaitUntil
 from mindie_ha.demo.stories import Story
@@ -86,7 +86,7 @@ class Play:
         scenario = self._scenario
         self._stage.journal.expect_objects(scenario.objects())
         await self._stage.apply(scenario.objects(), where=f"manifest {scenario.manifest}")
-        jobs = [each for each in scenario.objects() if each["kind"] in JOB_KINDS]
+        jobs = jobs_in(scenario.objects())
         self._story.milestone("applied", counted_jobs(jobs))
         up = await self._until(lambda: len(self._seen.jobs) == len(jobs) and self._is_well(), within_s=UP_S)
         if not up:

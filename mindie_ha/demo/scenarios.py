@@ -38,6 +38,7 @@ class Cluster(Strict):
     starts_at: datetime | None = None  # what the cluster's clock shows first; now if left out
     leads_first: tuple[Name, ...] = ()  # MS pods that are the active ones when the service comes up
     volcano_reschedules: bool = False  # Volcano's own rescheduler acts as well
+    infer_operator_reschedules: bool = True  # the infer-operator rebuilds faulty instances
 
 
 class Scenario(Strict):

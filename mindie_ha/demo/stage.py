@@ -28,6 +28,7 @@ from mindie_ha.kit.metrics import Metrics
 from mindie_ha.kit.tasks import OnEnd, Supervisor
 from mindie_ha.model.errors import InputError, MindieHaError
 from mindie_ha.model.settings import Settings
+from mindie_ha.sim.actors.infer_operators import InferOperatorSettings
 from mindie_ha.sim.actors.machines import NodeModel, a2_nodes, a3_nodes
 from mindie_ha.sim.actors.reschedulers import ReschedulerSettings
 from mindie_ha.sim.client import ApiClient, ApiError
@@ -87,7 +88,10 @@ class Stage:
             clock=self.clock,
             entropy=self._entropy.child("world"),
             nodes=nodes_of(self.scenario.cluster.model, self.scenario.cluster.nodes),
-            settings=world_settings(volcano_reschedules=self.scenario.cluster.volcano_reschedules),
+            settings=world_settings(
+                volcano_reschedules=self.scenario.cluster.volcano_reschedules,
+                infer_operator_reschedules=self.scenario.cluster.infer_operator_reschedules,
+            ),
             programs=programs,
         )
         self.journal = Journal(
@@ -187,9 +191,12 @@ async def create(api: ApiClient, obj: Object, *, where: str) -> None:
         raise InputError(str(error), where=f"{where}: {kind} {name}") from None
 
 
-def world_settings(*, volcano_reschedules: bool) -> WorldSettings:
+def world_settings(*, volcano_reschedules: bool, infer_operator_reschedules: bool = True) -> WorldSettings:
     """How the actors work; Volcano's rescheduler only where it is asked for."""
-    return WorldSettings(rescheduler=ReschedulerSettings() if volcano_reschedules else None)
+    return WorldSettings(
+        rescheduler=ReschedulerSettings() if volcano_reschedules else None,
+        infer_operator=InferOperatorSettings(reschedules=infer_operator_reschedules),
+    )
 
 
 def nodes_of(model: str, count: int) -> tuple[NodeModel, ...]:

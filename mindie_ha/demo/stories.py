@@ -36,7 +36,7 @@ PHASES = {
     "isolate": "new pods are kept away from what is broken",
     "stop": "the pods of the instance are deleted",
     "gone": "waiting until the old pods are gone",
-    "recreate": "waiting for the Ascend Operator to create the pods again",
+    "recreate": "waiting for their owner to create the pods again",
     "place": "waiting for the gang scheduler to place all of them",
     "table": "waiting for the instance's own rank table to be complete",
     "rejoin": "waiting for the survivors to rejoin",
@@ -253,7 +253,7 @@ def _harm(fault: seen.Injected) -> str:
 
 
 def _service(scenario: Scenario) -> str:
-    jobs = [each for each in scenario.objects() if each["kind"] in seen.JOB_KINDS]
+    jobs = seen.jobs_in(scenario.objects())
     ids = {each["metadata"].get("labels", {}).get("jobID") or each["metadata"]["name"] for each in jobs}
     return f"{', '.join(sorted(ids))}: {seen.counted_jobs(jobs)} of manifest {scenario.manifest}"
 

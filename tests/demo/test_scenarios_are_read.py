@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from mindie_ha.demo import scenarios
-from mindie_ha.demo.observations import JOB_KINDS
+from mindie_ha.demo.observations import jobs_in
 from mindie_ha.demo.steps import WaitUntil
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.settings import Settings
@@ -53,6 +53,8 @@ REQUIRED = {
     "superpod-block",
     "vcjob-job-level",
     "training-and-inference-share-a-node",
+    "inferserviceset-instance",
+    "inferserviceset-operator-off",
 }
 MINIMAL: dict[str, Any] = {
     "name": "mine",
@@ -79,13 +81,11 @@ def test_the_scenarios_we_promise_are_there_and_the_default_comes_first() -> Non
 def test_a_shipped_scenario_speaks_of_what_its_manifest_has(name: str) -> None:
     scenario = scenarios.load(name)
     jobs = {
-        f"{each['metadata']['namespace']}/{each['metadata']['name']}"
-        for each in scenario.objects()
-        if each["kind"] in JOB_KINDS
+        f"{each['metadata']['namespace']}/{each['metadata']['name']}" for each in jobs_in(scenario.objects())
     }
     wanted = {each.workload for each in scenario.expect.recoveries} | set(scenario.expect.retries_spent)
 
-    pods = {pod for pod in named_pods(scenario) if pod.rsplit("-", 2)[0] not in jobs}
+    pods = {pod for pod in named_pods(scenario) if not {pod.rsplit("-", 2)[0], pod.rsplit("-", 1)[0]} & jobs}
 
     Settings.model_validate(scenario.settings)
     assert scenario.name == name

@@ -27,6 +27,7 @@ from mindie_ha.model.settings import GrpcSettings, HttpSettings, PhaseSettings, 
 from mindie_ha.model.workloads import ROLES_BY_APP, Role
 from mindie_ha.policy.planner import plan
 from mindie_ha.sim.actors.clusterds import ClusterdSettings
+from mindie_ha.sim.actors.infer_operators import InferOperatorSettings
 from mindie_ha.sim.actors.machines import NodeModel, a2_nodes
 from mindie_ha.sim.actors.reschedulers import ReschedulerSettings
 from mindie_ha.sim.client import ApiClient
@@ -73,6 +74,7 @@ class Cluster:
         volcano_reschedules: bool = False,
         rest_s: float = 0.0,
         ms: MsSettings | None = None,
+        infer_operator: InferOperatorSettings | None = None,
     ) -> None:
         if not _DOCUMENTS:
             _DOCUMENTS.append(Documents())  # read once: the descriptions of all kinds never change
@@ -94,6 +96,7 @@ class Cluster:
                 clusterd=ClusterdSettings(lag_s=lag_s),
                 rescheduler=ReschedulerSettings() if volcano_reschedules else None,
                 rest_s=rest_s,
+                infer_operator=infer_operator or InferOperatorSettings(),
             ),
         )
         self.judge = Judge(self.server)
@@ -372,6 +375,7 @@ async def cluster(
     volcano_reschedules: bool = False,
     rest_s: float = 0.0,
     ms: MsSettings | None = None,
+    infer_operator: InferOperatorSettings | None = None,
 ) -> AsyncIterator[Cluster]:
     """A cluster with one service that serves, and (unless `start` is False) the controller on it.
 
@@ -389,6 +393,7 @@ async def cluster(
         volcano_reschedules=volcano_reschedules,
         rest_s=rest_s,
         ms=ms,
+        infer_operator=infer_operator,
     )
     tasks = [asyncio.create_task(made.server.run()), asyncio.create_task(made.world.run())]
     try:

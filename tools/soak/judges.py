@@ -120,6 +120,9 @@ class Judge:
             return  # refused by the server
         owners: list[Object] = pod["metadata"].get("ownerReferences") or [{}]
         owner = owners[0]
+        if owner.get("kind") == "ReplicaSet":
+            made = self._get("ReplicaSet", namespace, owner["name"]) or {"metadata": {}}
+            owner = (made["metadata"].get("ownerReferences") or [owner])[0]
         kind = owner.get("kind", "AscendJob")
         job = self._get(kind, namespace, owner.get("name", ""))
         if job is None or job["metadata"]["uid"] != owner.get("uid"):
