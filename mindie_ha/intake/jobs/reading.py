@@ -24,7 +24,6 @@ from mindie_ha.intake.jobs.places import Path, Places
 from mindie_ha.intake.jobs.scripts import Script, read_script
 
 VC_API = re.compile(r"batch\.volcano\.sh/")
-ASCEND_API = re.compile(r"mindxdl\.gitee\.com/")
 MAX_ITEMS = 500  # of one list or mapping
 MAX_WHOLE = 100_000  # of all of them: with YAML aliases a small file may hold no end of them
 MAX_NUMBER = 2**63 - 1
