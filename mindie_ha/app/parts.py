@@ -160,6 +160,7 @@ class Parts:
             endpoints=endpoints,
             touch=core.touch,
             settings=core.settings.roles,
+            coupled=core.settings.coupled,
             clock=core.clock,
             entropy=core.entropy.child("roles"),
             metrics=core.metrics,

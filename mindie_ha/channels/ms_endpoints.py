@@ -20,7 +20,7 @@ import aiohttp
 from mindie_ha.model.errors import SettingsError
 from mindie_ha.model.settings import RoleSettings
 
-MAX_BODY = 4096
+MAX_BODY = 65_536  # links to hundreds of peers
 
 
 @dataclass(frozen=True, slots=True)

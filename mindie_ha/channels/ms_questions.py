@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 
+from mindie_ha.channels.link_questions import ask_links
 from mindie_ha.channels.ms_endpoints import Answer, Endpoints, Unanswered
 from mindie_ha.model.roles import Activity, Inquiry, Told
 from mindie_ha.model.settings import RoleSettings
@@ -23,9 +24,13 @@ READINESS, HEALTH, CAN_SERVE, MASTER = "/v1/readiness", "/v1/health", "/v2/healt
 PYMOTOR_READINESS, PYMOTOR_LIVENESS = "/readiness", "/liveness"
 
 
-async def ask(endpoints: Endpoints, inquiry: Inquiry, ip: str, *, settings: RoleSettings) -> Told:
+async def ask(
+    endpoints: Endpoints, inquiry: Inquiry, ip: str, *, settings: RoleSettings, server_port: int = 1026
+) -> Told:
     """Ask one pod. Raises nothing that a pod can cause."""
     try:
+        if inquiry is Inquiry.LINKS:
+            return await ask_links(endpoints, ip, port=server_port)
         if inquiry is Inquiry.LEADS:
             return await _pymotor(endpoints, ip, settings)
         if inquiry is Inquiry.SERVES:

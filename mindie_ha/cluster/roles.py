@@ -14,7 +14,7 @@ from mindie_ha.model.ids import PodUID, ScopeKey
 from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.nodes import Node
 from mindie_ha.model.pods import Pod
-from mindie_ha.model.roles import Activity, PodRole, Streams, Told
+from mindie_ha.model.roles import Activity, Links, PodRole, Streams, Told
 from mindie_ha.model.workloads import Role, Workload
 from mindie_ha.policy import activity
 
@@ -27,6 +27,7 @@ class RoleMemory:
         self._patience_s = patience_s
         self._listening_since_s = clock.wall()
         self._told: dict[PodUID, Told] = {}
+        self._links: dict[PodUID, Links] = {}
         self._known: dict[PodUID, tuple[Role, PodRole]] = {}
         self._streams: dict[ScopeKey, Counter[str]] = {}
         self._left_s: dict[ScopeKey, float] = {}
@@ -39,6 +40,8 @@ class RoleMemory:
             return False
         news = self._told.get(uid) != told
         self._told[uid] = told
+        if told.peers is not None or uid in self._links:
+            self._linked(uid, told)
         return news
 
     def joined(self, scope: ScopeKey, ip: str) -> None:
@@ -58,6 +61,7 @@ class RoleMemory:
     def forget(self, uid: PodUID) -> None:
         """A pod is gone."""
         self._told.pop(uid, None)
+        self._links.pop(uid, None)
         self._known.pop(uid, None)
 
     def forget_scope(self, scope: ScopeKey) -> None:
@@ -73,6 +77,10 @@ class RoleMemory:
             listening_since_s=self._listening_since_s,
             left_s=self._left_s.get(scope),
         )
+
+    def links_of(self, pods: Iterable[Pod]) -> dict[PodUID, Links]:
+        """What server pods said of their links; nothing of those that never did."""
+        return {pod.uid: self._links[pod.uid] for pod in pods if pod.uid in self._links}
 
     def roles_of(
         self, workload: Workload, pods: Iterable[Pod], *, nodes: Mapping[str, Node], ledger: WorkloadLedger
@@ -93,6 +101,11 @@ class RoleMemory:
     def count(self, role: Role, what: Activity) -> int:
         """How many pods of a role are that."""
         return sum(1 for found, known in self._known.values() if (found, known.activity) == (role, what))
+
+    def _linked(self, uid: PodUID, told: Told) -> None:
+        before = self._links.get(uid)
+        if before is None or before.peers != told.peers:
+            self._links[uid] = Links(told.peers, self._clock.wall())
 
     def _dated(self, role: Role, uid: PodUID, word: Told, now_s: float) -> PodRole:
         before = self._known.get(uid)

@@ -402,6 +402,7 @@ class Store:
             faults=collected.faults,
             remarks=collected.remarks,
             roles=self.roles.roles_of(workload, pods, nodes=self._facts.nodes, ledger=ledger),
+            links=self.roles.links_of(pods),
             retry_times=retries.times if retries is not None else None,
             retry_times_ours=retries is None or retries.ours,
         )

@@ -36,6 +36,7 @@ class Cluster(Strict):
     nodes: int = Field(10, ge=1, le=200)
     seed: int = 1
     starts_at: datetime | None = None  # what the cluster's clock shows first; now if left out
+    stale_links: tuple[Name, ...] = ()  # jobs whose pods never link to a peer that was rebuilt meanwhile
     leads_first: tuple[Name, ...] = ()  # MS pods that are the active ones when the service comes up
     volcano_reschedules: bool = False  # Volcano's own rescheduler acts as well
     infer_operator_reschedules: bool = True  # the infer-operator rebuilds faulty instances

@@ -79,6 +79,7 @@ class Stage:
                 cluster_port=self.app.grpc_port,
                 serve_http=False,
                 leads_first=self.scenario.cluster.leads_first,
+                stale_links=self.scenario.cluster.stale_links,
             ),
             clock=self.clock,
         )

@@ -20,13 +20,13 @@ from mindie_ha.channels.ms_questions import ask
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.metrics import Metrics
-from mindie_ha.model.ids import PodUID, ScopeKey
+from mindie_ha.model.ids import ObjectKey, PodUID, ScopeKey
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Phase
 from mindie_ha.model.roles import Inquiry, Told
-from mindie_ha.model.settings import Flavor, RoleSettings
+from mindie_ha.model.settings import CoupledSettings, Flavor, RoleSettings
 from mindie_ha.model.views import ScopeView, WorkloadView
-from mindie_ha.policy import activity
+from mindie_ha.policy import activity, coupled
 
 MISSES = 2  # questions in a row without an answer that count
 MAX_ASKED = 10_000
@@ -72,6 +72,7 @@ class RoleDesk:
         endpoints: Endpoints | None,
         touch: Touch,
         settings: RoleSettings,
+        coupled: CoupledSettings,
         clock: Clock,
         entropy: Entropy,
         metrics: Metrics,
@@ -80,6 +81,7 @@ class RoleDesk:
         self._endpoints = endpoints if settings.ask else None
         self._touch = touch
         self._settings = settings
+        self._coupled = coupled
         self._clock = clock
         self._entropy = entropy
         self._metrics = metrics
@@ -94,7 +96,7 @@ class RoleDesk:
             return
         before = self._asked.pop(scope, {})
         found = {}
-        for workload, pod, inquiry in _to_ask(view, self._settings.flavor) if view is not None else ():
+        for workload, pod, inquiry in self._to_ask(view) if view is not None else ():
             found[pod.uid] = self._kept(before.get(pod.uid), workload, pod, inquiry)
         if found and len(self._asked) < MAX_ASKED:
             self._asked[scope] = found
@@ -129,6 +131,10 @@ class RoleDesk:
         if due_s < self._wakes_s:
             self._woken.set()
 
+    def _to_ask(self, view: ScopeView) -> Iterator[tuple[WorkloadView, Pod, Inquiry]]:
+        linking = coupled.to_ask(view, settings=self._coupled, now_s=self._clock.wall())
+        return _to_ask(view, self._settings.flavor, linking)
+
     def _all(self) -> list[Asked]:
         return [one for pods in self._asked.values() for one in pods.values()]
 
@@ -149,7 +155,13 @@ class RoleDesk:
         assert self._endpoints is not None  # noqa: S101 - nobody is asked without
         try:
             async with self._seats:
-                told = await ask(self._endpoints, one.inquiry, one.ip, settings=self._settings)
+                told = await ask(
+                    self._endpoints,
+                    one.inquiry,
+                    one.ip,
+                    settings=self._settings,
+                    server_port=self._coupled.port,
+                )
             if self._asked.get(scope, {}).get(one.uid) is one:  # it may be gone meanwhile
                 self._take(scope, one, told)
         finally:
@@ -168,10 +180,14 @@ class RoleDesk:
             self._touch(scope)
 
 
-def _to_ask(view: ScopeView, flavor: Flavor) -> Iterator[tuple[WorkloadView, Pod, Inquiry]]:
-    """Pods that run where they can answer, and what each is asked."""
+def _to_ask(
+    view: ScopeView, flavor: Flavor, linking: frozenset[ObjectKey]
+) -> Iterator[tuple[WorkloadView, Pod, Inquiry]]:
+    """Pods that run where they can answer, and what each is asked. `linking`: whose links matter now."""
     for workload in view.workloads:
         inquiry = activity.inquiry(workload, flavor=flavor)
+        if workload.workload.key in linking:
+            inquiry = Inquiry.LINKS
         for pod in activity.running(workload.pods) if inquiry is not None else ():
             node = view.nodes.get(pod.node)
             if inquiry is not None and pod.ip and node is not None and node.node.ready:

@@ -48,6 +48,7 @@ class Cause(StrEnum):
     MEMBER_REPLACED = "MemberReplaced"
     CONTROLLER_UNSUBSCRIBED = "ControllerUnsubscribed"  # it had our tables, and stays away
     CONTROLLER_STATE_LOST = "ControllerStateLost"  # rebuilt, it does not know its servers any more
+    PEER_UNLINKED = "PeerUnlinked"  # it has no link to a peer that was rebuilt
     REQUESTED = "Requested"  # a person asked for it
 
 

@@ -25,6 +25,7 @@ class Inquiry(StrEnum):
 
     SERVES = "serves"  # whether it takes requests, and is the master
     LIVES = "lives"  # whether it is well; its endpoints tell no more
+    LINKS = "links"  # a server: to whom it is linked
     LEADS = "leads"  # PyMotor: whether it leads, of either role
 
 
@@ -39,6 +40,7 @@ class Told:
     malformed: bool = False  # an answer that no MS pod gives
     subscribed: bool = False  # it holds a rank table stream
     serves: bool | None = None  # Coordinator: whether it takes requests now
+    peers: frozenset[str] | None = None  # server: addresses that it is linked to; None: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,15 @@ class PodRole:
     healthy: bool | None = None  # what its health endpoint answers; None: not asked or not reached
     subscribed: bool = False  # it holds a rank table stream
     serves: bool | None = None  # Coordinator: whether it takes requests now; None: not known
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """What a server pod last said of its links: the addresses, None where that cannot be read.
+    `since_s`: wall time since when it says the same."""
+
+    peers: frozenset[str] | None
+    since_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,4 +78,4 @@ class Streams:
         return None if self.ips else max(self.listening_since_s, self.left_s or 0.0)
 
 
-__all__ = ["Activity", "Inquiry", "PodRole", "Streams", "Told"]
+__all__ = ["Activity", "Inquiry", "Links", "PodRole", "Streams", "Told"]

@@ -253,6 +253,25 @@ class RoleSettings(Section):
     tls_key: str = Field("", description="PEM file")
 
 
+class RestartUnlinked(StrEnum):
+    """Who is restarted where it stays without a link to a rebuilt Prefill."""
+
+    NONE = "none"
+    DECODE = "decode"
+
+
+class CoupledSettings(Section):
+    """Decodes that stay unlinked after a Prefill was rebuilt (docs/recovery.md); TLS is that of `roles`."""
+
+    restart_unlinked: RestartUnlinked = Field(
+        RestartUnlinked.NONE, description="`decode`: restart Decodes that stay unlinked, one at a time"
+    )
+    after_s: float = Field(600.0, ge=10, description="so long both run without a link")
+    recent_s: float = Field(7200.0, ge=60, description="and the rebuild is younger than this")
+    max_restarts: int = Field(1, ge=1, le=5, description="of Decodes, for one rebuild of a Prefill")
+    port: int = Field(1026, ge=1, le=65535, description="of the management API of server pods")
+
+
 class OwnershipSettings(Section):
     """Who acts."""
 
@@ -410,6 +429,7 @@ class Settings(Section):
     maintenance: MaintenanceSettings = MaintenanceSettings()
     ownership: OwnershipSettings = OwnershipSettings()
     roles: RoleSettings = RoleSettings()
+    coupled: CoupledSettings = CoupledSettings()
     table: TableSettings = TableSettings()
     grpc: GrpcSettings = GrpcSettings()
     http: HttpSettings = HttpSettings()
@@ -432,6 +452,8 @@ class Settings(Section):
             raise ValueError("roles.quick_s must not be above roles.slow_s")
         if bool(self.roles.tls_cert) != bool(self.roles.tls_key):
             raise ValueError("roles.tls_cert and roles.tls_key go together")
+        if self.coupled.after_s >= self.coupled.recent_s:
+            raise ValueError("coupled.after_s must be below coupled.recent_s")
         if self.phases.settle_s > self.phases.startup_s:
             raise ValueError("phases.settle_s must not be above phases.startup_s")
         if self.cluster.inactivity_s > self.cluster.watch_timeout_s:

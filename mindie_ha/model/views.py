@@ -16,7 +16,7 @@ from mindie_ha.model.nodes import DeviceReport, ListedDevices, Node
 from mindie_ha.model.pauses import Pauses
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.reset_configs import ResetConfig
-from mindie_ha.model.roles import PodRole, Streams
+from mindie_ha.model.roles import Links, PodRole, Streams
 from mindie_ha.model.workloads import PodGroup, RingsConfig, Workload
 
 
@@ -52,6 +52,7 @@ class WorkloadView:
     remarks: tuple[Notice, ...] = ()  # what is told of it beside its faults
     retry_times: int | None = None  # remain-retry-times[...].Times; None: no entry
     roles: Mapping[PodUID, PodRole] = field(default_factory=dict)  # MS: who is active
+    links: Mapping[PodUID, Links] = field(default_factory=dict)  # server pods that were asked for them
     retry_times_ours: bool = True  # False: the entry that stands was written by somebody else
 
 

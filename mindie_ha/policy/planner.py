@@ -23,6 +23,7 @@ from mindie_ha.policy import (
     brakes,
     budgets,
     conditions,
+    coupled,
     endings,
     graceful,
     holds,
@@ -60,7 +61,8 @@ def plan(
     hold = window if window.on and not hold.on else hold
     crowds = _crowds(view, settings)
     standing = conditions.judge(view, settings=settings.roles, now_s=now_s)
-    view = _with_conditions(view, standing, now_s=now_s)
+    unlinked = coupled.judge(view, settings=settings.coupled, now_s=now_s)
+    view = _with_conditions(view, standing, unlinked, now_s=now_s)
     decisions = tuple(
         decide(
             Look(
@@ -86,7 +88,7 @@ def plan(
     ledgers = {decision.workload: decision.ledger for decision in decisions}
     table = tables.plan_table(view, ledgers=ledgers, settings=settings, now_s=now_s)
     times = [decision.wake_at_s for decision in decisions]
-    times += [table.wake_at_s if table else None, view.wake_at_s, standing.wake_at_s]
+    times += [table.wake_at_s if table else None, view.wake_at_s, standing.wake_at_s, unlinked.wake_at_s]
     wake_at_s = min((time for time in times if time is not None), default=None)
     return Plan(decisions=decisions, table=table, wake_at_s=wake_at_s)
 
@@ -303,13 +305,18 @@ def _remember_proof(look: Look, ledger: WorkloadLedger) -> WorkloadLedger:
     return records.changed(ledger, proven_epoch=newest.epoch)
 
 
-def _with_conditions(view: ScopeView, standing: conditions.Conditions, *, now_s: float) -> ScopeView:
+def _with_conditions(
+    view: ScopeView, standing: conditions.Conditions, unlinked: coupled.Coupled, *, now_s: float
+) -> ScopeView:
     """`view` with what conditions and people ask for among the faults."""
     asked = {each.workload.key: requests.faults(each, now_s=now_s) for each in view.workloads}
-    if not (standing.faults or any(asked.values())):
+    if not (standing.faults or unlinked.faults or any(asked.values())):
         return view
     workloads = tuple(
-        replace(each, faults=(*each.faults, *standing.faults.get(key, ()), *asked[key]))
+        replace(
+            each,
+            faults=(*each.faults, *standing.faults.get(key, ()), *unlinked.faults.get(key, ()), *asked[key]),
+        )
         for key, each in ((each.workload.key, each) for each in view.workloads)
     )
     return replace(view, workloads=workloads)

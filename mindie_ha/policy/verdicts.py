@@ -20,6 +20,7 @@ _KINDS = {
     Cause.MEMBER_REPLACED: IntentKind.CONDITION,
     Cause.CONTROLLER_UNSUBSCRIBED: IntentKind.CONDITION,
     Cause.CONTROLLER_STATE_LOST: IntentKind.CONDITION,
+    Cause.PEER_UNLINKED: IntentKind.CONDITION,
     Cause.REQUESTED: IntentKind.REQUEST,
 }
 NODE_LOSS = frozenset({Cause.NODE_NOT_READY, Cause.NODE_GONE})
@@ -46,6 +47,7 @@ _RANK = {
             Cause.CRASH_LOOP,
             Cause.CONTROLLER_UNSUBSCRIBED,
             Cause.CONTROLLER_STATE_LOST,
+            Cause.PEER_UNLINKED,
             Cause.REQUESTED,
         )
     )

@@ -39,6 +39,7 @@ REQUIRED = {
     "coordinator-standby-node-lost",
     "controller-active-node-lost",
     "only-decode-lost",
+    "coupled-restart",
     "ms-both-nodes-lost",
     "ms-pod-rung-fails",
     "ms-pod-pending-no-capacity",

@@ -18,7 +18,7 @@ from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.metrics import Metrics
 from mindie_ha.model.ids import ScopeKey, service_key
 from mindie_ha.model.roles import Activity
-from mindie_ha.model.settings import RoleSettings
+from mindie_ha.model.settings import CoupledSettings, RoleSettings
 from mindie_ha.model.views import ScopeView
 from tests.policy.pairs import pair
 from tests.policy.worlds import World
@@ -77,6 +77,7 @@ class Stage:
             endpoints=self.pods,
             touch=self.touched.append,
             settings=settings,
+            coupled=CoupledSettings(),
             clock=self.pods.clock,
             entropy=Entropy(1),
             metrics=self.metrics,

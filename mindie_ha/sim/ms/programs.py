@@ -15,6 +15,7 @@ from mindie_ha.sim.ms.coordinators import MsCoordinator
 from mindie_ha.sim.ms.grpc_links import GrpcLink
 from mindie_ha.sim.ms.links import LinkFactory
 from mindie_ha.sim.ms.probes import Reply, controller_reply, coordinator_reply
+from mindie_ha.sim.ms.server_links import ServerLinks
 from mindie_ha.sim.ms.services import MsService
 from mindie_ha.sim.ms.settings import MsSettings
 
@@ -28,6 +29,7 @@ class MsPrograms:
         self._clock = clock
         self._settings = settings
         self._link_factory = link_factory
+        self._links = ServerLinks(settings.stale_links)
         self._services: dict[tuple[str, str], MsService] = {}
         self.controllers: list[MsController] = []
         """Every Controller started so far, oldest first."""
@@ -52,6 +54,8 @@ class MsPrograms:
             )
             self.coordinators.append(coordinator)
             return coordinator
+        if role == boots.SERVER:
+            self._links.started(sandbox)
         return None
 
     def leader(self, namespace: str, job_id: str) -> MsController | None:
@@ -76,7 +80,7 @@ class MsPrograms:
         for controller in reversed(self.controllers):
             if controller.sandbox.ip == ip and controller.running and controller.booted:
                 return controller_reply(port, path) or NOT_FOUND
-        return None
+        return self._links.reply(ip, port, path)
 
     def _service(self, sandbox: PodSandbox) -> MsService:
         key = (sandbox.namespace, _job_id(sandbox))

@@ -37,6 +37,8 @@ class MsSettings:
     leader_poll_s: float = 5.0
     leads_first: tuple[str, ...] = ()
     """Pods (`namespace/name`) that get the very first lock of their role; the others hold back until then."""
+    stale_links: tuple[str, ...] = ()
+    """Jobs (`namespace/name`) whose pods never link to a peer that was rebuilt while they ran."""
     prefill_distributed: bool = False
     """`p_node_config.enable_dist_dp_server`; with the next one it decides what `deploy_server` means."""
     decode_distributed: bool = True
