@@ -28,6 +28,7 @@ class RoleMemory:
         self._listening_since_s = clock.wall()
         self._told: dict[PodUID, Told] = {}
         self._links: dict[PodUID, Links] = {}
+        self._seen: set[PodUID] = set()  # pods that links were looked up for
         self._known: dict[PodUID, tuple[Role, PodRole]] = {}
         self._streams: dict[ScopeKey, Counter[str]] = {}
         self._left_s: dict[ScopeKey, float] = {}
@@ -36,7 +37,7 @@ class RoleMemory:
 
     def tell(self, uid: PodUID, told: Told) -> bool:
         """A pod's endpoints answered; True if that is news. One that is gone meanwhile is not remembered."""
-        if uid not in self._known:
+        if uid not in self._known and uid not in self._seen:
             return False
         news = self._told.get(uid) != told
         self._told[uid] = told
@@ -62,6 +63,7 @@ class RoleMemory:
         """A pod is gone."""
         self._told.pop(uid, None)
         self._links.pop(uid, None)
+        self._seen.discard(uid)
         self._known.pop(uid, None)
 
     def forget_scope(self, scope: ScopeKey) -> None:
@@ -80,7 +82,9 @@ class RoleMemory:
 
     def links_of(self, pods: Iterable[Pod]) -> dict[PodUID, Links]:
         """What server pods said of their links; nothing of those that never did."""
-        return {pod.uid: self._links[pod.uid] for pod in pods if pod.uid in self._links}
+        uids = [pod.uid for pod in pods]
+        self._seen.update(uids)
+        return {uid: self._links[uid] for uid in uids if uid in self._links}
 
     def roles_of(
         self, workload: Workload, pods: Iterable[Pod], *, nodes: Mapping[str, Node], ledger: WorkloadLedger
