@@ -27,6 +27,7 @@ from mindie_ha.policy import (
     endings,
     graceful,
     holds,
+    manners,
     ownership,
     pod_labels,
     rearming,
@@ -135,7 +136,7 @@ def deleting(look: Look) -> Decision | None:
 
 
 def not_ours(look: Look) -> Decision | None:
-    """No label, or somebody else's: shown and published, never touched."""
+    """No label, or somebody else's: shown and published, never touched. Our word is taken back."""
     if look.claim.acts:
         return None
     unlabelled = "its label fault-scheduling is neither force nor grace"
@@ -152,9 +153,10 @@ def not_ours(look: Look) -> Decision | None:
         )
         ledger = records.changed(look.view.ledger, recovery=recovery)
         look = replace(look, view=replace(look.view, ledger=ledger))
-    return say(
+    shown = say(
         look, rule="not-ours", sentence=f"observed only, never restarted: {why}{what}", outcome=outcome
     )
+    return replace(shown, actions=manners.taken_back(look, recovery, at_once=True))
 
 
 def already_parked(look: Look) -> Decision | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mindie_ha.model.decisions import TellExit
 from mindie_ha.model.faults import Cause, CodeFact, Fault, FaultSource
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.levels import Family, Level
@@ -14,6 +15,7 @@ from mindie_ha.model.settings import Settings
 from mindie_ha.model.workloads import Role
 from mindie_ha.policy.effects import GRACE_EXIT, LABEL_STRATEGY
 from mindie_ha.policy.leaders import REPLICA_TYPE
+from mindie_ha.policy.planner import plan
 from tests.policy.worlds import NAMESPACE, World
 
 JOB = "train"
@@ -88,7 +90,8 @@ def test_a_block_is_not_kept_apart_while_nobody_can_be_told() -> None:
     assert job.ledger.recovery.rung == "job"
 
 
-def test_the_word_to_leave_is_taken_back_when_the_fault_goes_before_a_deletion() -> None:
+def told_to_leave() -> World:
+    """A card of the last worker is sub-healthy, the processes were told to leave, nothing is deleted yet."""
     world = training(**{LABEL_STRATEGY: GRACE_EXIT})
     job, pod = world.job(JOB), worker(world, 3)
     sub_health = Fault(
@@ -105,6 +108,13 @@ def test_the_word_to_leave_is_taken_back_when_the_fault_goes_before_a_deletion()
     while not job.reset.graceful_exit:
         world.look()
     assert world.phase_of(JOB) is Phase.STOP
+    return world
+
+
+def test_the_word_to_leave_is_taken_back_when_the_fault_goes_before_a_deletion() -> None:
+    world = told_to_leave()
+    job, pod = world.job(JOB), worker(world, 3)
+    assert job.reset is not None
     job.reset = replace(job.reset, ranks=(RankReset(3, "unrecovered", "reset"),))  # now nobody can be kept
     world.look()
     world.machines[pod.node].faults.clear()
@@ -113,3 +123,15 @@ def test_the_word_to_leave_is_taken_back_when_the_fault_goes_before_a_deletion()
     assert world.closed(JOB)
     assert not job.reset.graceful_exit
     assert not world.deleted
+
+
+def test_the_word_to_leave_is_taken_back_when_the_job_is_no_longer_ours() -> None:
+    world = told_to_leave()
+    job = world.job(JOB)
+    job.workload = replace(job.workload, labels={**job.workload.labels, "fault-scheduling": "off"})
+    assert job.reset is not None
+    (decision,) = plan(world.view(), world.settings, world.now_s).decisions
+    assert [type(action) for action in decision.actions] == [TellExit]
+    job.reset = replace(job.reset, graceful_exit=False)
+    (decision,) = plan(world.view(), world.settings, world.now_s).decisions
+    assert (decision.rule, decision.actions) == ("not-ours", ())
