@@ -174,7 +174,9 @@ def table_remarks(table: dict[str, Any] | None) -> Iterator[str]:
             f"{age(table['published_at_s'])} old",
         ]
         if table["subscribers"] is not None:
-            parts.append(f"subscribers by gRPC: {table['subscribers']}")
+            strange = table.get("strangers") or ()
+            of_them = f" ({', '.join(strange[:3])}: no pod or node of it)" if strange else ""
+            parts.append(f"subscribers by gRPC: {table['subscribers']}{of_them}")
             parts.append("handed to all" if table["handed_to_all"] else "still being handed over")
         yield f"table: {', '.join(parts)}"
     for name, reasons in table["left_out"].items():

@@ -50,6 +50,10 @@ class Peers(Protocol):
         """Why an address gets nothing of a service; empty where it does."""
         ...
 
+    def belongs(self, service: ScopeKey, ip: str) -> bool:
+        """Whether an address is one of the service's own."""
+        ...
+
 
 class Publishing(Protocol):
     """`channels.publishing.Publisher`."""
@@ -122,6 +126,13 @@ class TableDesk:
         handed = not any(isinstance(each.destination, GrpcPeer) for each in owed)
         subscribers = self._publisher.subscribers(service) if self._publisher is not None else ()
         return len(subscribers), handed
+
+    def strangers(self, scope: ScopeKey) -> tuple[str, ...]:
+        """Addresses of table subscribers that are no pod and no node of the service, each once."""
+        if self._publisher is None:
+            return ()
+        ips = {_ip(each.peer) for each in self._publisher.subscribers(_ref(scope))}
+        return tuple(sorted(ip for ip in ips if not self._peers.belongs(scope, ip)))
 
     async def publish(self, scope: ScopeKey, decision: TableDecision) -> None:
         """Hand the recorded table over once per generation and set of destinations."""

@@ -109,6 +109,7 @@ class TableReport(Report):
     servers: int
     groups: dict[str, int]
     subscribers: int
+    strangers: tuple[str, ...] = ()  # addresses of subscribers that are no pod and no node of the service
     handed_to_all: bool
     sentence: str
     left_out: dict[str, tuple[str, ...]]
@@ -201,6 +202,10 @@ class Facts(Protocol):
         """Number of subscribers, and whether all of them have the newest table."""
         ...
 
+    def strangers(self, scope: ScopeKey) -> tuple[str, ...]:
+        """Addresses among them that are no pod and no node of the service."""
+        ...
+
 
 class Reporter:
     """Reports from the live store."""
@@ -225,7 +230,12 @@ class Reporter:
         view = self._store.view(scope, now_s=now_s, subscribers=subscribers, handed_to_all=handed)
         if view is None:
             return None
-        return report_scope(view, planner=self._planner, settings=self._settings, now_s=now_s)
+        found = report_scope(view, planner=self._planner, settings=self._settings, now_s=now_s)
+        strangers = self._tables.strangers(scope)
+        if not strangers or found.table is None:
+            return found
+        table = found.table.model_copy(update={"strangers": strangers})
+        return found.model_copy(update={"table": table})
 
     def problems(self) -> list[ProblemReport]:
         """Every object that cannot be understood now, in order."""

@@ -148,6 +148,9 @@ def test_only_a_running_controller_says_who_has_the_table() -> None:
     assert "handed" not in line
     (line,) = table_remarks({**table, **rest, "subscribers": 2, "handed_to_all": True})
     assert line.endswith("subscribers by gRPC: 2, handed to all")
+    strange = {"subscribers": 2, "handed_to_all": True, "strangers": ["192.0.2.7"]}
+    (line,) = table_remarks({**table, **rest, **strange})
+    assert line.endswith("subscribers by gRPC: 2 (192.0.2.7: no pod or node of it), handed to all")
 
 
 def test_a_fault_is_told_with_its_place_and_its_source() -> None:

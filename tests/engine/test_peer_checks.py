@@ -58,6 +58,25 @@ async def test_without_enforcement_everybody_is_served(mode: str, told: int) -> 
         assert metric(c.app, "mindie_ha_strange_peers_total") == told
 
 
+async def test_status_tells_which_subscribers_are_none_of_the_service() -> None:
+    async with cluster(settings=with_check("warn")) as c:
+        mailboxes = c.app.outlets.mailboxes
+        mailboxes.register("mindie-ms")
+        ours = c.pods()[CONTROLLER]["status"]["podIP"]
+        with (
+            mailboxes.subscribe("mindie-ms", role="r", peer=f"{ours}:1", peer_ip=ours) as one,
+            mailboxes.subscribe("mindie-ms", role="r", peer="192.0.2.7:1", peer_ip="192.0.2.7") as other,
+        ):
+            assert await one.next() is not None
+            assert await other.next() is not None
+            (report,) = c.app.reports()
+            assert report.table is not None
+            assert (report.table.subscribers, report.table.strangers) == (2, ("192.0.2.7",))
+        (report,) = c.app.reports()
+        assert report.table is not None
+        assert (report.table.subscribers, report.table.strangers) == (0, ())
+
+
 def node_ip(node: object) -> str:
     assert isinstance(node, dict)
     return str(node["status"]["addresses"][0]["address"])
