@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mindie_ha.cluster.slim import SlimObject
 from mindie_ha.cluster.sources import Source
 from mindie_ha.model.ids import ObjectKey
 
@@ -42,6 +43,13 @@ class Problems:
         if known is None or known.text != problem.text:
             for listener in self.listeners:
                 listener(problem)
+
+    def judge(self, source: Source | None, item: SlimObject, text: str | None) -> None:
+        """What is wrong with an object; None: nothing, any more."""
+        if source is not None and text is None:
+            self.clear(source, item.key)
+        elif source is not None and text is not None:
+            self.note(Problem(source, item.key, text, uid=item.metadata.uid))
 
     def clear(self, source: Source, key: ObjectKey) -> None:
         """The object is right again, or gone."""

@@ -15,6 +15,7 @@ from mindie_ha.cluster.config_maps import ConfigMaps, LedgerEntry, read, version
 from mindie_ha.cluster.facts import Facts
 from mindie_ha.cluster.fleets import Fleet
 from mindie_ha.cluster.indexes import Versions
+from mindie_ha.cluster.namesakes import Namesakes
 from mindie_ha.cluster.problems import Problem, Problems
 from mindie_ha.cluster.public_reports import PublicReport
 from mindie_ha.cluster.recurring_cards import RecurringCards
@@ -82,6 +83,7 @@ class Store:
         self._recurring = RecurringCards(facts=self._facts, reports=self._maps.reports)
         self.roles = RoleMemory(clock=clock, patience_s=settings.roles.failover_s)
         self.refusals = Problems()
+        self._namesakes = Namesakes()
         self._answered: dict[tuple[str, ObjectKey], SlimObject] = {}  # known from our own writes alone
 
     # -- what comes in -------------------------------------------------------------------------------
@@ -159,7 +161,7 @@ class Store:
             case SlimNode():
                 touched = self._facts.drop_node(item.metadata.name)
             case SlimOwner():
-                touched = self._facts.drop_workload(item.metadata.uid)
+                touched = self._drop_owner(item)
             case SlimReplicaSet():
                 touched = self._facts.drop_replica_set(item.metadata.uid)
             case SlimPodGroup():
@@ -424,11 +426,7 @@ class Store:
 
     def _put_config_map(self, item: SlimConfigMap) -> Touched:
         touched = self._maps.put(item, now_s=self._clock.wall())
-        source, text = SOURCE_OF_FAMILY.get(family_of(item)), self._maps.problems.get(item.key)
-        if source is not None and text is None:
-            self.refusals.clear(source, item.key)
-        elif source is not None and text is not None:
-            self.refusals.note(Problem(source, item.key, text, uid=item.metadata.uid))
+        self.refusals.judge(_source_of(item), item, self._maps.problems.get(item.key))
         return touched
 
     def _put_owner(self, item: SlimOwner) -> Touched:
@@ -436,12 +434,23 @@ class Store:
         found = workload_kinds.workload(item, roles=self._roles)
         standing = self.workload(item.key)
         if standing is not None and standing.kind != found.kind:
-            source = _source_of(item)
-            text = f"not looked after: the {standing.kind} {item.key} is known by the same name; rename one"
-            if source is not None:
-                self.refusals.note(Problem(source, item.key, text, uid=item.metadata.uid))
+            self._namesakes.wait(item)
+            who = f"the {standing.kind} {item.key}"
+            self.refusals.judge(
+                _source_of(item), item, f"not looked after: {who} is known by the same name; rename one"
+            )
             return nothing()
+        self._namesakes.forget(item)
         return self._facts.put_workload(found)
+
+    def _drop_owner(self, item: SlimOwner) -> Touched:
+        self._namesakes.forget(item)
+        touched = self._facts.drop_workload(item.metadata.uid)
+        heir = self._namesakes.heir(item.key) if self.workload(item.key) is None else None
+        if heir is not None:
+            self.refusals.judge(_source_of(heir), heir, None)
+            touched.scopes |= self._put_owner(heir).scopes
+        return touched
 
     def _owner_of(self, rings: RingsConfig) -> Workload | None:
         return self.workload(ObjectKey(rings.key.namespace, rings.key.name.removeprefix(RINGS_CONFIG_PREFIX)))

@@ -162,6 +162,30 @@ async def test_case_059_a_late_deletion_of_the_old_job_does_not_remove_the_new_o
     assert found.uid == "two"
 
 
+async def test_of_two_kinds_with_one_name_the_second_follows_when_the_first_goes() -> None:
+    first = facts.job("it", labels={})
+    tasks = [{"name": "worker", "replicas": 1}]
+    second = facts.item("Job", "it", metadata={"uid": "vcjob"}, spec={"tasks": tasks})
+    key = ObjectKey("mindie", "it")
+    store = filled(first, second)
+    assert "known by the same name" in str(store.problems())
+    assert job_key(key) in store.remove(first)
+    found = store.workload(key)
+    assert found is not None
+    assert (found.kind, found.uid, store.problems()) == ("Job", "vcjob", {})
+    store.remove(second)
+    assert store.workload(key) is None
+
+
+async def test_who_waited_for_a_name_and_went_does_not_come_back() -> None:
+    first = facts.job("it", labels={})
+    second = facts.item("Job", "it", metadata={"uid": "vcjob"}, spec={})
+    store = filled(first, second)
+    store.remove(second)
+    store.remove(first)
+    assert store.workload(ObjectKey("mindie", "it")) is None
+
+
 async def test_an_answer_to_a_write_counts_at_once_unless_something_newer_is_known() -> None:
     store = filled(facts.node("n1", version=5))
 
