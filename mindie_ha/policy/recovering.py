@@ -17,7 +17,8 @@ from mindie_ha.policy import budgets, endings, guards, manners, obligations, rec
 from mindie_ha.policy.looks import Look, say
 from mindie_ha.policy.rungs import phases, widening
 from mindie_ha.policy.rungs.gates import HELD
-from mindie_ha.policy.rungs.pod import NO_PEER, spared, why_passed_over
+from mindie_ha.policy.rungs.peers import spared
+from mindie_ha.policy.rungs.pod import NO_PEER, why_passed_over
 from mindie_ha.policy.rungs.returning import WAITING_FOR_CAPACITY, replacements
 from mindie_ha.policy.rungs.steps import Degraded, Failed, Recovered, Rung, Scope, StepResult
 from mindie_ha.policy.verdicts import Verdict, describe, intent
@@ -234,9 +235,7 @@ def _widened(look: Look, recovery: Recovery) -> WorkloadLedger | None:
     """The same attempt by a wider rung, where the chosen one does not fit any more and a target stands."""
     alive = {pod.uid for pod in look.alive}
     stands = recovery.phase is Phase.STOP and bool(records.target_uids(recovery) & alive)
-    if not (stands or recovery.phase in _BEFORE_STOP) or _rung_of(look, recovery).applicable(look):
-        return None
-    wider = _wider(look, recovery)
+    wider = _instead(look, recovery) if stands or recovery.phase in _BEFORE_STOP else None
     if wider is None:
         return None
     uids = wider.scope(look).uids
@@ -290,7 +289,7 @@ def _again(look: Look, recovery: Recovery, *, verdict: Verdict, reason: str) -> 
     refusal = refusals.refuse(look, look.view.ledger, verdict)
     if refusal is not None:
         return endings.park(look, reason=refusal.reason, message=f"{refusal.message}; last: {reason}")
-    wider = None if _rung_of(look, recovery).applicable(look) else _wider(look, recovery)
+    wider = _instead(look, recovery)
     if wider is not None:
         reason = f"{reason}; {_why_passed_over(look, recovery)}"
         recovery = records.updated(recovery, rung=wider.name)
@@ -394,7 +393,15 @@ def _wider(look: Look, recovery: Recovery) -> Rung | None:
     )
 
 
+def _instead(look: Look, recovery: Recovery) -> Rung | None:
+    """The rung that follows where the chosen one does not fit any more, or is on the ladder no longer."""
+    rung = _rung_of(look, recovery)
+    return None if rung.name == recovery.rung and rung.applicable(look) else _wider(look, recovery)
+
+
 def _why_passed_over(look: Look, recovery: Recovery) -> str:
+    if _rung_of(look, recovery).name != recovery.rung:
+        return f"labels and settings ask for the rung {recovery.rung} no longer"
     return why_passed_over(look, _rung_of(look, recovery).scope(look)) or NO_PEER
 
 

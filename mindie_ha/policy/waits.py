@@ -14,7 +14,7 @@ from mindie_ha.model.decisions import Decision
 from mindie_ha.model.recoveries import Outcome, Phase, Recovery
 from mindie_ha.model.views import WorkloadView
 from mindie_ha.policy import graceful, guards, holds, ownership, rearming, turns
-from mindie_ha.policy.rungs import confirming, gates, leaving, phases, returning
+from mindie_ha.policy.rungs import confirming, gates, leaving, peers, phases, returning
 
 ENDS: Mapping[str, str] = MappingProxyType(
     {
@@ -22,6 +22,7 @@ ENDS: Mapping[str, str] = MappingProxyType(
         holds.HELD_BY_WINDOW: "the end of the maintenance window",
         gates.HELD_BY_BRAKE: "enough nodes are Ready again",
         turns.HELD_BY_LIMIT: "a recovery before it closes, waits for something, or is overdue",
+        peers.WAITING_FOR_PEER: "a peer's node answers again, or counts as lost",
         gates.BACKING_OFF: "time; nothing else is needed",
         guards.GUARDING: "the owner deletes the pods, or its time is over: then we do",
         ownership.WAITING_FOR_PLATFORM: "the platform takes its value of ProcessRecoverStrategy away",

@@ -1,9 +1,9 @@
 """May we delete now? The gate between `isolate` and `stop`.
 
-Six things can hold a deletion that was already decided: a pause or window, the fleet brake, an owner that
-acts first (guard), the time between attempts, the time that consumers need to drop an instance gracefully
-(part of `not_before_s`), and others that go first (limits). Each has a name, so that a waiting recovery can
-say what it waits for.
+Seven things can hold a deletion that was already decided: a pause or window, the fleet brake, an owner that
+acts first (guard), a peer that may just be lost, the time between attempts, the time that consumers need to
+drop an instance gracefully (part of `not_before_s`), and others that go first (limits). Each has a name, so
+that a waiting recovery can say what it waits for.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from mindie_ha.model.recoveries import Recovery
 from mindie_ha.policy import graceful, guards, turns
 from mindie_ha.policy.holds import HELD_BY_PAUSE, HELD_BY_WINDOW
 from mindie_ha.policy.looks import Look
+from mindie_ha.policy.rungs import peers
 from mindie_ha.policy.verdicts import NODE_LOSS
 
 HELD_BY_BRAKE = "HeldByBrake"
@@ -42,8 +43,9 @@ def gate(look: Look, recovery: Recovery) -> Gate:
         return Gate(look.hold.condition, look.hold.message, look.hold.wake_at_s)
     if look.brake.on and _asked_by_lost_nodes_only(look, recovery):
         return Gate(HELD_BY_BRAKE, "too many nodes were lost at once", look.brake.wake_at_s)
-    if not (guarded := guard(look, recovery)).open:
-        return guarded
+    for closed_by in (guard(look, recovery), _peer(look, recovery)):
+        if not closed_by.open:
+            return closed_by
     resetting_s = graceful.waits_until_s(look, recovery)
     if resetting_s is not None and look.now_s < resetting_s:
         return Gate(graceful.RESETTING, "the device plugin resets the card under the job", resetting_s)
@@ -57,6 +59,14 @@ def guard(look: Look, recovery: Recovery) -> Gate:
     """Whether somebody else is waited for, who may delete first."""
     acts_at_s = guards.acts_at_s(look, recovery)
     return Gate() if look.now_s >= acts_at_s else Gate(guards.GUARDING, guards.why(look), acts_at_s)
+
+
+def _peer(look: Look, recovery: Recovery) -> Gate:
+    """Whether it is not certain that a peer is left, which a deletion now would need."""
+    doubt_s = peers.in_doubt_until_s(look, recovery)
+    if doubt_s is None or look.now_s >= doubt_s:
+        return Gate()
+    return Gate(peers.WAITING_FOR_PEER, "the node of every peer is silent", doubt_s)
 
 
 def _asked_by_lost_nodes_only(look: Look, recovery: Recovery) -> bool:

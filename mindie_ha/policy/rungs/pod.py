@@ -13,13 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mindie_ha.model.decisions import Notice
-from mindie_ha.model.pods import Pod, PodPhase
 from mindie_ha.model.recoveries import Recovery
 from mindie_ha.model.settings import MsLadder, RoleSettings
 from mindie_ha.model.workloads import Role, Workload
 from mindie_ha.policy import guards, label_values
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.rungs import phases, scopes
+from mindie_ha.policy.rungs.peers import spared
 from mindie_ha.policy.rungs.steps import Scope, StepResult
 
 LABEL_POD_RESCHEDULING = label_values.POD_RESCHEDULING
@@ -67,19 +67,6 @@ def why_passed_over(look: Look, scope: Scope) -> str:
     # Volcano takes only what failed, whatever the label says; where it does nothing the label counts
     untouched = len(guards.standing(look, recovery)) == len(recovery.targets)
     return NOT_DONE if untouched and look.now_s >= guards.acts_at_s(look, recovery) else ""
-
-
-def spared(look: Look, scope: Scope) -> tuple[Pod, ...]:
-    """Pods outside `scope` that run and are not hit: whoever of them is active goes on serving."""
-    hit = look.verdict.pods_hit
-    return tuple(
-        pod
-        for pod in look.alive
-        if pod.uid not in scope.uids
-        and pod.uid not in hit
-        and pod.phase is PodPhase.RUNNING
-        and not pod.waiting_reason
-    )
 
 
 def asked_for(workload: Workload, settings: RoleSettings) -> bool:
