@@ -151,7 +151,7 @@ class Explainer:
                 tables.append(_planned_table(scope.table, f"table of {scope.scope}", plan.table))
         if key is not None and not workloads:
             raise _unknown(key)
-        nodes = () if key is not None else tuple(self._nodes())
+        nodes = () if key is not None else tuple([each async for each in self._nodes()])
         return PlanReport(
             at_s=self._clock.wall(), workloads=tuple(workloads), tables=tuple(tables), nodes=nodes
         )
@@ -189,9 +189,10 @@ class Explainer:
     def _plan(self, scope: ScopeView) -> Plan:
         return self._planner(scope, self._settings, self._clock.wall())
 
-    def _nodes(self) -> Iterator[PlannedReport]:
+    async def _nodes(self) -> AsyncIterator[PlannedReport]:
         wanted = self._store.open_recoveries()
         for name in sorted(self._store.node_names()):
+            await asyncio.sleep(0)  # a fleet has thousands, and the loop has others to serve
             now_s = self._clock.wall()
             view = self._store.node_view(name, now_s=now_s)
             found = plan_node(view, wanted=wanted, settings=self._settings, now_s=now_s)
