@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
-from mindie_ha.cluster import workload_kinds
-from mindie_ha.cluster.slim import SlimObject, SlimPod, slim
+from mindie_ha.cluster import documents, workload_kinds
+from mindie_ha.cluster.slim import SlimConfigMap, SlimObject, SlimPod, slim
 from mindie_ha.cluster.slim_sets import SlimDeployment, SlimReplicaSet, SlimStatefulSet
 from mindie_ha.cluster.sources import SOURCES
-from mindie_ha.model.ids import ObjectKey, job_key
+from mindie_ha.cluster.store import Store
+from mindie_ha.kit.clock import LoopClock
+from mindie_ha.model.ids import ObjectKey, PodUID, job_key
+from mindie_ha.model.ledgers import Member, WorkloadLedger
 from mindie_ha.model.ranktables import PdRole
 from mindie_ha.model.workloads import Maker, Role
 from tests.cluster.facts import make_store
@@ -130,3 +133,38 @@ async def test_instances_of_one_service_are_looked_at_together_and_have_no_table
     assert view is not None
     assert [each.workload.key.name for each in view.workloads] == ["chat-0-decode-0", "chat-0-prefill-0"]
     assert view.table is None
+
+
+async def test_the_memory_of_a_rebuilt_instance_passes_on_while_its_instance_set_lives() -> None:
+    clock = LoopClock(wall_origin_s=NOW_S)
+    store = make_store(clock=clock)
+    first = pod_set(SlimStatefulSet, "chat-0-decode-0", uid="one")
+    store.apply(first)
+    workload = workload_kinds.workload(first)  # type: ignore[arg-type]
+    members = (Member(name="chat-0-decode-0-0", uid=PodUID("p")),)
+    ledger = WorkloadLedger(
+        workload="StatefulSet/mindie/chat-0-decode-0", workload_uid="one", members=members
+    )
+    body = documents.manifest(
+        documents.workload_ledger_key(workload),
+        ledger,
+        label="workload",
+        annotations={},
+        owners=[{"apiVersion": "x/v1", "kind": "InstanceSet", "name": "s", "uid": "set-decode"}],
+        limit=documents.MAX_BYTES,
+    )
+    body["metadata"]["resourceVersion"] = "7"
+    store.apply(slim(body, SlimConfigMap, kind="ConfigMap"))
+    store.remove(first)
+    store.apply(pod_set(SlimStatefulSet, "chat-0-decode-0", uid="two"))
+    found = seen(store, clock)
+    assert (found.workload_uid, found.members) == ("two", members)
+    await clock.sleep(120)
+    store.apply(pod_set(SlimStatefulSet, "chat-0-decode-0", uid="two", resourceVersion="2"))
+    assert seen(store, clock).members == (), "what came back later misses nobody"
+
+
+def seen(store: Store, clock: LoopClock) -> WorkloadLedger:
+    view = store.view(SCOPE, now_s=clock.wall())
+    assert view is not None
+    return view.workloads[0].ledger

@@ -10,7 +10,7 @@ from mindie_ha.model.errors import Conflict, InputError, MindieHaError
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ranktables import PdRole
 from mindie_ha.model.settings import Settings
-from mindie_ha.model.workloads import PodGroup, Role, Workload
+from mindie_ha.model.workloads import Maker, PodGroup, Role, Workload
 from mindie_ha.policy.adoptions import explained, labels
 
 VOLCANO = Settings.model_validate({"ownership": {"owner": "volcano"}})
@@ -114,3 +114,11 @@ def test_pods_that_have_no_peer_and_jobs_that_are_failed_are_told() -> None:
     said = explained(alone, group("mindie-ha"), changed={POD: "on"}, settings=Settings())
     assert "no peer" in said[2]
     assert "Failed for good" in said[3]
+
+
+def test_an_instance_is_labelled_where_it_is_made() -> None:
+    made = replace(
+        job(role=Role.SERVER), maker=Maker("mindcluster.huawei.com/v1", "InstanceSet", "a-0-d", "i")
+    )
+    with pytest.raises(Conflict, match="made by InstanceSet a-0-d, which undoes it"):
+        labels(made, None, mode="", pod_rescheduling=False, settings=Settings())

@@ -56,9 +56,11 @@ def started(plane: ControlPlane) -> Iterator[ControlPlane]:
 
 
 @contextmanager
-def furnished(plane: ControlPlane, *, seed: int) -> Iterator[ControlPlane]:
+def furnished(
+    plane: ControlPlane, *, seed: int, service: Path = SERVICE, options: tuple[str, ...] = ()
+) -> Iterator[ControlPlane]:
     """Machines, a service, and mindie-ha deployed on a started control plane."""
-    with simulated(plane, service=SERVICE, seed=seed):
+    with simulated(plane, service=service, seed=seed, more=options):
         deploy(plane)
         path = f"{PATHS['Deployment']}/mindie-ha"
         replicas = int(request(plane, "GET", path)["spec"]["replicas"])
@@ -67,11 +69,13 @@ def furnished(plane: ControlPlane, *, seed: int) -> Iterator[ControlPlane]:
 
 
 @contextmanager
-def simulated(plane: ControlPlane, *, service: Path, seed: int, nodes: int = 10) -> Iterator[None]:
+def simulated(
+    plane: ControlPlane, *, service: Path, seed: int, nodes: int = 10, more: tuple[str, ...] = ()
+) -> Iterator[None]:
     """`mindie-ha sim --actors-only` with this service, all pods Ready, until the context ends."""
     log = plane.home / "sim.log"
     options = ("--actors-only", "--kubeconfig", str(plane.kubeconfig), "--nodes", str(nodes))
-    command = [*PROGRAM, MAIN, "sim", *options, "--seed", str(seed), "--manifest", str(service)]
+    command = [*PROGRAM, MAIN, "sim", *options, "--seed", str(seed), "--manifest", str(service), *more]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output)
     try:
