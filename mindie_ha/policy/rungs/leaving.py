@@ -119,7 +119,7 @@ def stop(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG
 def _is_untouched(look: Look, recovery: Recovery) -> bool:
     """Whether nobody had a deletion of this attempt accepted: all targets still stand."""
     names = {target.name for target in recovery.targets}
-    return names <= {pod.key.name for pod in guards.standing(look, recovery)}
+    return bool(names) and names <= {pod.key.name for pod in guards.standing(look, recovery)}
 
 
 def _wait_for_others(closed_by: Gate) -> Progress:
