@@ -8,6 +8,7 @@ have paused for a reason that we cannot see, and waiting is the smaller harm.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey, ScopeKey
@@ -135,7 +136,12 @@ def judge(pauses: Pauses, scope: ScopeKey, *, now_s: float) -> Hold:
     ends = [one.ends_at_s for one in found if one.ends_at_s is not None]
     said = "; ".join(f"{one.scope} by {one.person.removeprefix(persons.PERSON)}: {one.text}" for one in found)
     commands = ", ".join(f"`{command(one.scope)}`" for one in found)
-    return Hold(HELD_BY_PAUSE, f"paused ({said}), until {commands}", min(ends, default=None))
+    until = f"{_moment(max(ends))} or {commands}" if len(ends) == len(found) else commands
+    return Hold(HELD_BY_PAUSE, f"paused ({said}), until {until}", min(ends, default=None))
+
+
+def _moment(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, tz=UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def _ended(ledger: PauseLedger, scope: ScopeKey) -> Hold:

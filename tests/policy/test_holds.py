@@ -48,6 +48,18 @@ def test_time_ends_a_pause(now_s: float, on: bool) -> None:
     assert (hold.on, hold.wake_at_s) == (on, 160.0 if on else None)
 
 
+def test_a_pause_that_ends_by_itself_says_when() -> None:
+    timed, open_ended = ledger("cluster", for_s=60.0), ledger("namespace/a")
+    both = timed.model_copy(update={"pauses": (*timed.pauses, *open_ended.pauses)})
+    command = "`mindie-ha resume --cluster`"
+    assert holds.judge(Pauses(timed), SVC, now_s=101.0).message == (
+        f"paused (cluster by ann: t), until 1970-01-01 00:02:40Z or {command}"
+    )
+    assert holds.judge(Pauses(both), SVC, now_s=101.0).message.endswith(
+        f"until {command}, `mindie-ha resume --namespace a`"
+    )
+
+
 def test_resuming_the_narrow_leaves_the_wide() -> None:
     found = holds.resumed(ledger("cluster", "service/a/x"), "service/a/x", person="bob", now_s=101.0)
     assert [one.scope for one in found.pauses] == ["cluster"]
