@@ -18,6 +18,7 @@ from mindie_ha.policy import persons
 HELD_BY_PAUSE = "HeldByPause"
 HELD_BY_WINDOW = "HeldByMaintenance"
 MAX_NAME = 253
+_LAST_S = 253402300799.0  # the end of the year 9999: a ledger may hold any number
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ def judge(pauses: Pauses, scope: ScopeKey, *, now_s: float) -> Hold:
 
 
 def _moment(at_s: float) -> str:
-    return datetime.fromtimestamp(at_s, tz=UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    return datetime.fromtimestamp(min(at_s, _LAST_S), tz=UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def _ended(ledger: PauseLedger, scope: ScopeKey) -> Hold:

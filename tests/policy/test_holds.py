@@ -48,6 +48,13 @@ def test_time_ends_a_pause(now_s: float, on: bool) -> None:
     assert (hold.on, hold.wake_at_s) == (on, 160.0 if on else None)
 
 
+@pytest.mark.parametrize("for_s", [1e18, float("inf")])
+def test_a_record_with_an_absurd_end_is_a_pause_like_any_other(for_s: float) -> None:
+    (pause,) = ledger("cluster").pauses
+    found = PauseLedger(pauses=(pause.model_copy(update={"ends_at_s": for_s}),))
+    assert "until 9999-12-31" in holds.judge(Pauses(found), SVC, now_s=101.0).message
+
+
 def test_a_pause_that_ends_by_itself_says_when() -> None:
     timed, open_ended = ledger("cluster", for_s=60.0), ledger("namespace/a")
     both = timed.model_copy(update={"pauses": (*timed.pauses, *open_ended.pauses)})
