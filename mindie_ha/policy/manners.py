@@ -19,6 +19,8 @@ from mindie_ha.policy.ownership import Mode
 MARK_EXIT = "graceful-exit"
 LABEL_PROCESS_RECOVERY = "process-recover-enable"
 ANNOTATION_STRATEGIES = "recover-strategy"
+WORD_S = 5.0  # nothing is broken yet, so the word may take so long to be written
+AWAY_S = 1.0  # a look that is so late was none of ours
 _TELLING = (Phase.ISOLATE, Phase.BACKOFF, Phase.STOP, Phase.GONE, Phase.RECREATE, Phase.PLACE)
 
 
@@ -52,12 +54,30 @@ def unheard(look: Look, recovery: Recovery) -> tuple[Notice, ...]:
 
 def obliged(look: Look, recovery: Recovery) -> tuple[Obligation, ...]:
     """The obligations of `recovery` with that of the word."""
-    if untold(look, recovery) is None or any(one.mark == MARK_EXIT for one in recovery.obligations):
+    if untold(look, recovery) is None or _word_of(look, recovery) is not None:
         return recovery.obligations
     name = f"reset-config-{look.workload.key.name}"
     undo = f"set GracefulExit to 0 in {look.workload.key.namespace}/{name}"
     word = Obligation(mark=MARK_EXIT, ref=f"{name}/GracefulExit", undo=undo, since_s=look.now_s)
-    return (*recovery.obligations, word)
+    others = tuple(one for one in recovery.obligations if one.mark != MARK_EXIT)
+    return (*others, word)
+
+
+def told_until_s(look: Look, recovery: Recovery) -> float | None:
+    """Until when the word that is not there yet is ordered; None: it was tried for long enough."""
+    word = _word_of(look, recovery)
+    return look.now_s + WORD_S if word is None else _tried_until_s(look, word)
+
+
+def _word_of(look: Look, recovery: Recovery) -> Obligation | None:
+    """The recorded word; not one whose time was over when nobody looked: who died may not have said it."""
+    found = next((one for one in recovery.obligations if one.mark == MARK_EXIT), None)
+    return None if found is not None and look.now_s > found.since_s + WORD_S + AWAY_S else found
+
+
+def _tried_until_s(look: Look, word: Obligation) -> float | None:
+    until_s = word.since_s + WORD_S
+    return until_s if look.now_s < until_s else None
 
 
 def stands(look: Look, obligation: Obligation) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mindie_ha.model.decisions import Action, Decision, Notice
+from mindie_ha.model.faults import Cause
 from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Outcome, Phase, Recovery
@@ -194,8 +195,20 @@ def _is_moot(look: Look, recovery: Recovery) -> bool:
     """Whether the faults went away before anything was deleted, and the pods stand as they stood."""
     if recovery.phase not in _BEFORE_STOP or sum(recovery.attempts.values()) != 1 or look.verdict.acting:
         return False
+    if _is_still_told(look, recovery):
+        return False
     alive = {pod.uid for pod in look.alive}
     return bool(recovery.targets) and records.target_uids(recovery) <= alive
+
+
+def _is_still_told(look: Look, recovery: Recovery) -> bool:
+    """Whether the fault that opened it is there, and only its patience runs again, as after our restart: that
+    it had lasted long enough is in the record. What a sub-health strategy asked for may be taken back."""
+    opened_by = recovery.intent
+    return opened_by.cause is not Cause.CHIP_FAULT_LISTED and any(
+        (fault.cause, fault.node, fault.device) == (opened_by.cause, opened_by.node, opened_by.device)
+        for fault in look.verdict.recorded
+    )
 
 
 def _moot(look: Look, recovery: Recovery) -> Decision:

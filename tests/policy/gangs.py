@@ -33,7 +33,8 @@ class Gang(World):
     def __init__(self, *, nodes: int = 6, settings: Settings | None = None, leader: str = "master") -> None:
         super().__init__(nodes=nodes, settings=settings or SETTINGS)
         self.leader = leader
-        self.reset: ResetConfig | None = ResetConfig(ObjectKey(NAMESPACE, f"reset-config-{JOB}"))
+        self.mailbox = ResetConfig(ObjectKey(NAMESPACE, f"reset-config-{JOB}"))  # as it is made
+        self.reset: ResetConfig | None = self.mailbox
         self.troubles: dict[str, tuple[Fault, ...]] = {}
         self.asked: list[AskRejoin] = []
         self.told: list[TellExit] = []
@@ -153,9 +154,10 @@ def gang(
     leader: str = "master",
     settings: Settings | None = None,
     start: bool = True,
+    kind: type[Gang] = Gang,
 ) -> Gang:
     """One job that runs."""
-    world = Gang(nodes=nodes, leader=leader, settings=settings)
+    world = kind(nodes=nodes, leader=leader, settings=settings)
     job: Job = world.add(JOB, role=role, replicas=replicas, cards=cards, labels=labels)
     job.workload = replace(job.workload, annotations=annotations or {})
     if start:

@@ -26,7 +26,6 @@ FORCING = "ForcingDeletion"
 WAITING_FOR_FINALIZER = "WaitingForFinalizer"
 RESEND_FIRST_S = 1.0  # the view lags a deletion by less than this
 RESEND_MAX_S = 10.0
-BEFORE_STOP_S = 1.0  # whatever is told before a deletion holds it up no longer
 
 
 def isolate(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG001 - one shape for all
@@ -102,8 +101,7 @@ def stop(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG
     if waiting and not closed_by.open:  # adoption was lost since we were let through
         return _wait_for_others(closed_by)
     word = manners.untold(look, recovery)
-    until_s = recovery.phase_since_s + BEFORE_STOP_S
-    if word is not None and look.now_s < until_s:
+    if word is not None and (until_s := manners.told_until_s(look, recovery)) is not None:
         return Progress(
             sentence="telling the training processes to save their state and leave",
             actions=(word,),
