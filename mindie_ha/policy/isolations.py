@@ -21,7 +21,7 @@ from mindie_ha.model.levels import Level
 from mindie_ha.model.nodes import TAINT_ISOLATED
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import NodeView
-from mindie_ha.policy import flaps, isolating, persons
+from mindie_ha.policy import clocks, flaps, isolating, persons
 
 
 def undo_of(node: str) -> str:
@@ -53,7 +53,8 @@ def plan_node(view: NodeView, *, wanted: frozenset[str], settings: Settings, now
     """
     name = view.node.name
     tainted = is_tainted(view)
-    ledger = view.ledger or NodeLedger(node=name, node_uid=view.node.uid)
+    recorded = view.ledger or NodeLedger(node=name, node_uid=view.node.uid)
+    ledger = clocks.of_node(recorded, now_s=now_s)
     now = _remembering(ledger, view)
     rule = _by_rules(now, settings=settings, now_s=now_s)
     flapping = flaps.notices(view.node, now_s=now_s)
@@ -84,7 +85,7 @@ def plan_node(view: NodeView, *, wanted: frozenset[str], settings: Settings, now
         node=name,
         ledger=after,
         tainted=must_be_tainted,
-        changed=after != ledger or (view.node.exists and must_be_tainted != tainted),
+        changed=after != recorded or (view.node.exists and must_be_tainted != tainted),
         marks=marks,
         sentence=_sentence(name, ledger, active),
         notices=notices,

@@ -22,6 +22,7 @@ from mindie_ha.policy import (
     activity,
     brakes,
     budgets,
+    clocks,
     conditions,
     coupled,
     endings,
@@ -56,6 +57,7 @@ def plan(
     view: ScopeView, settings: Settings, now_s: float, *, ladders: tuple[LadderRow, ...] = LADDERS
 ) -> Plan:
     """Decide for every workload of `view`, then for its table."""
+    view = _in_our_time(view, now_s=now_s)
     brake = brakes.judge(view.fleet, settings=settings.brakes, now_s=now_s)
     hold = holds.judge(view.pauses, view.scope, now_s=now_s)
     window = windows.judge(settings.maintenance.windows, now_s=now_s)
@@ -92,6 +94,15 @@ def plan(
     times += [table.wake_at_s if table else None, view.wake_at_s, standing.wake_at_s, unlinked.wake_at_s]
     wake_at_s = min((time for time in times if time is not None), default=None)
     return Plan(decisions=decisions, table=table, wake_at_s=wake_at_s)
+
+
+def _in_our_time(view: ScopeView, *, now_s: float) -> ScopeView:
+    """`view` with ledgers of before a clock was set back."""
+    workloads = tuple(
+        replace(workload, ledger=clocks.of_workload(workload.ledger, now_s=now_s))
+        for workload in view.workloads
+    )
+    return replace(view, workloads=workloads)
 
 
 def decide(look: Look) -> Decision:

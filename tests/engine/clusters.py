@@ -117,10 +117,16 @@ class Cluster:
         return [record for run in self.runs for record in run.records]
 
     async def start(
-        self, settings: Settings | None = None, *, cut_before: int = 0, cut_after: int = 0
+        self,
+        settings: Settings | None = None,
+        *,
+        cut_before: int = 0,
+        cut_after: int = 0,
+        behind_s: float = 0.0,
     ) -> Run:
-        """Run a controller; the cuts are those of `Door`."""
-        run = self._run(settings, Door(self.server, self.judge, cut_before=cut_before, cut_after=cut_after))
+        """Run a controller; the cuts are those of `Door`. `behind_s`: so late is the clock of its machine."""
+        door = Door(self.server, self.judge, cut_before=cut_before, cut_after=cut_after)
+        run = self._run(settings, door, behind_s=behind_s)
         await self._waited(run, run.app.started)
         return run
 
@@ -130,13 +136,14 @@ class Cluster:
         await self._waited(run, run.app.ready)
         return run
 
-    def _run(self, settings: Settings | None, door: Door) -> Run:
+    def _run(self, settings: Settings | None, door: Door, *, behind_s: float = 0.0) -> Run:
         log = io.StringIO()
+        clock = LoopClock(wall_origin_s=self.clock.wall() - behind_s) if behind_s else self.clock
         app = App(
             settings or Settings(),
             Edges(
                 transport=ExchangeTransport(door),
-                clock=self.clock,
+                clock=clock,
                 entropy=self.entropy.child(f"app-{len(self.runs)}"),
                 log=make_log(log, as_json=True),
                 serve=self.serve,
