@@ -2,7 +2,7 @@
 
 Nothing can have happened later than now, so all times of the record move back together: deadlines and
 back-off keep what was left of them, and nobody waits an hour for a clock. While a controller runs its clock
-never jumps (`kit/clock.py`); a clock that was set ahead looks like an absence, and needs nothing. Two replicas
+never jumps (`kit/clock.py`); a clock that was set ahead looks like an absence, and needs nothing. Replicas
 whose clocks differ by less than `TOLERANCE_S` leave each other's records alone.
 """
 

@@ -46,7 +46,7 @@ async def test_the_api_re_arms() -> None:
     [
         pytest.param("nothing", {}, 404, "no workload mindie/nothing", id="unknown"),
         pytest.param(P0, {"person": "a b"}, 400, "no user name", id="person"),
-        pytest.param(P0, {"reason": "a\nb"}, 400, "reason", id="reason"),
+        pytest.param(P0, {"reason": "a\nb"}, 400, "cannot be printed", id="reason"),
         pytest.param(P0, {"force": True}, 400, "unknown field", id="field"),
         pytest.param(P0, [1], 400, "expected an object", id="no-object"),
     ],
