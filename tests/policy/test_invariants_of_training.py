@@ -149,6 +149,7 @@ def test_no_history_breaks_a_promise_to_a_training_job(
     labels = {**(ON if labelled else {}), "fault-retry-times": "3"}
     if strategy:
         labels["subHealthyStrategy"] = strategy
+        events = [("sick", len(events) % RANKS), *events]  # chance alone seldom comes by it
     world = gang(labels=labels, annotations=SHAPES[shape], replicas=RANKS, nodes=RANKS + 3)
     Judge(world)
     for event in events:
