@@ -40,7 +40,7 @@ test: .venv/dev ## run the tests
 
 test-real: .venv/dev ## run the tests that need a real control plane (Debian's apt builds it once, about 4 minutes)
 	@$(BIN)/python -m tools.control_plane build >/dev/null
-	@$(BIN)/pytest tests/real -m real -n 3 --dist loadfile --durations=5
+	@$(BIN)/pytest tests/real -m real -n 2 --dist loadfile --durations=5
 
 soak: .venv/dev ## play N random histories with crashes on virtual time and judge them (N=100)
 	@$(BIN)/python -m tools.soak --seeds $(N)

@@ -33,7 +33,7 @@ from mindie_ha.sim.server import ApiServer
 from mindie_ha.sim.transports import connected
 from mindie_ha.sim.world import World
 
-READY_S = 60.0
+READY_S = 180.0
 NODE_LEASE_S = 10.0  # as real kubelets do; a real control plane marks a node after 40 s without
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -26,6 +25,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(900))
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests measured, also those of other processes."""
+    for report in terminalreporter.getreports("passed"):
+        for name, text in report.user_properties:
+            if name == "measured":
+                terminalreporter.write_line(str(text))
+
+
 @pytest.fixture(scope="session")
 def built() -> Path:
     """The binaries."""
@@ -34,29 +41,17 @@ def built() -> Path:
 
 @pytest.fixture(scope="session")
 def plane(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A healthy control plane with our kinds, and nobody in it."""
-    with machines.started(ControlPlane(built, tmp_path_factory.mktemp("plane"))) as plane:
+    """A healthy control plane with our kinds, and nobody in it; etcd soon forgets old versions."""
+    plane = ControlPlane(built, tmp_path_factory.mktemp("plane"), Options(compaction="5s"))
+    with machines.started(plane):
         yield plane
 
 
 @pytest.fixture(scope="session")
 def field(plane: ControlPlane) -> Iterator[ControlPlane]:
     """The control plane with machines, a service, and mindie-ha deployed: pods without a process so far."""
-    with machines.furnished(plane, seed=_seed()):
+    with machines.furnished(plane):
         yield plane
-
-
-@pytest.fixture(scope="module")
-def forgetful(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """The same, of one module alone, and etcd forgets old versions every few seconds."""
-    plane = ControlPlane(built, tmp_path_factory.mktemp("forgetful"), Options(compaction="5s"))
-    with machines.started(plane), machines.furnished(plane, seed=_seed() + 20):
-        yield plane
-
-
-def _seed() -> int:
-    """Processes of one test run have addresses of their own."""
-    return 101 + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 
 
 @pytest.fixture
@@ -70,3 +65,4 @@ async def api(field: ControlPlane) -> AsyncIterator[ApiClient]:
     """The API as cluster admin."""
     async with connected(kubeconfigs.read(field.kubeconfig)) as exchange:
         yield ApiClient(exchange)
+    machines.heal(field)  # a test that failed must not fail the next one

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from tests.real.machines import MAIN, PROGRAM, WITHIN_S
+from tests.real.machines import MAIN, PROGRAM, WITHIN_S, environment
 
 T = TypeVar("T")
 QUICK = {
@@ -61,7 +61,7 @@ class Controller:
             for line in self.lines[after:]:
                 if event in str(line.get("event")) and fields.items() <= line.items():
                     return line
-            assert self._process.returncode is None, f"{self.name} ended: {self.lines[-5:]}"
+            self._lives()
             return None
 
         return await until(look, what=f"{self.name} says {event!r} {fields}; last: {self.lines[-3:]}")
@@ -73,6 +73,20 @@ class Controller:
                 return await answer.json() if answer.status == 200 else None
         except (aiohttp.ClientError, OSError):
             return None
+
+    async def health(self) -> dict[str, Any]:
+        """What it says about itself, ready or not; asked again until it answers."""
+
+        async def look() -> dict[str, Any] | None:
+            try:
+                async with aiohttp.ClientSession() as session, session.get(self.url + "/readyz") as answer:
+                    found: dict[str, Any] = await answer.json()
+                    return found
+            except (aiohttp.ClientError, OSError):
+                self._lives()
+                return None
+
+        return await until(look, what=f"{self.name} answers /readyz")
 
     async def text(self, path: str) -> str:
         """A page of its HTTP server."""
@@ -104,6 +118,9 @@ class Controller:
 
         return await until(look, what=f"{name} is well after {closed} recoveries")
 
+    def _lives(self) -> None:
+        assert self._process.returncode is None, f"{self.name} ended: {self.lines[-5:]}"
+
     async def read(self) -> None:
         """Collect what it logs until it ends."""
         assert self._process.stderr is not None
@@ -125,7 +142,7 @@ async def running(
     process = await asyncio.create_subprocess_exec(
         *(*PROGRAM, MAIN, "run", "--kubeconfig", str(kubeconfig), *listen),
         stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, **QUICK, **downward(pod), **(settings or {})},
+        env={**environment(), **QUICK, **downward(pod), **(settings or {})},
         limit=1 << 20,
     )
     controller = Controller(process, url=f"http://{address}:8080", name=pod["metadata"]["name"])
@@ -135,7 +152,7 @@ async def running(
         if process.returncode is None:
             process.send_signal(signal.SIGCONT)
             process.terminate()
-            await asyncio.wait_for(process.wait(), 60)
+            await asyncio.wait_for(process.wait(), WITHIN_S)
             assert process.returncode == 0, controller.lines[-5:]
     finally:
         if process.returncode is None:

@@ -26,7 +26,7 @@ def instances(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """A control plane with the service; Volcano marks faulty pods, the infer-operator rebuilds."""
     plane = ControlPlane(built, tmp_path_factory.mktemp("instances"))
     options = ("--volcano-reschedules",)
-    with machines.started(plane), machines.furnished(plane, seed=141, service=SERVICE, options=options):
+    with machines.started(plane), machines.furnished(plane, service=SERVICE, options=options):
         yield plane
 
 

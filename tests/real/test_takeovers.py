@@ -1,11 +1,12 @@
-"""Two replicas on the real control plane: the leader is killed in each phase, the other finishes."""
+"""Two replicas: the leader is killed in each phase, or frozen, and the other finishes."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,19 +14,24 @@ from typing import Any
 import aiohttp
 import pytest
 
+from mindie_ha.cluster.permissions import WRITES
 from mindie_ha.sim.client import ApiClient, ApiError
 from tests.real import machines, seen
+from tests.real.accounts import lacking
 from tests.real.controllers import Controller, running, until
 from tests.real.test_recoveries import CHIP, P0
 from tools.control_plane.planes import ControlPlane
 
 PHASES = ("isolate", "stop", "gone", "recreate", "place", "table", "settle")
 LEDGER = f"mindie-ha-ledger-ascendjob-{P0}"
+DELETION = next(each for each in WRITES if each.verb == "delete")
 PODS_OF_P0 = {f"{P0}-master-0", f"{P0}-worker-0"}
+Property = Callable[[str, object], None]
+LEASE_S = 6.0
 LEASE = {
-    "MINDIE_HA_LEASE__DURATION_S": "4",
+    "MINDIE_HA_LEASE__DURATION_S": f"{LEASE_S:.0f}",
     "MINDIE_HA_LEASE__RENEW_S": "1",
-    "MINDIE_HA_LEASE__RETRY_S": "1.5",
+    "MINDIE_HA_LEASE__RETRY_S": "2.5",
 }
 
 
@@ -40,14 +46,12 @@ async def two(field: ControlPlane, account: Path) -> AsyncIterator[tuple[Control
             for pod in pods
         ]
 
-        async def leads() -> Controller | None:
-            events = {one: {str(line.get("event")) for line in one.lines} for one in both}
-            leading = [one for one in both if "started" in events[one]]
-            waiting = [one for one in both if "standing by" in events[one]]
-            return leading[0] if len(leading) == 1 and len(waiting) == 1 else None
+        async def leads() -> tuple[Controller, Controller] | None:
+            roles = {(await one.health())["role"]: one for one in both}
+            ready = all([await one.get("/readyz") for one in both])
+            return (roles["leader"], roles["standby"]) if ready and len(roles) == 2 else None
 
-        leader = await until(leads, what="one leads and one stands by")
-        yield leader, next(one for one in both if one is not leader)
+        yield await until(leads, what="one leads and one stands by")
 
 
 async def reached(api: ApiClient, wanted: str) -> str:
@@ -80,7 +84,7 @@ def after(phase: str, wanted: str) -> bool:
 
 @pytest.mark.parametrize("phase", PHASES)
 async def test_killed_in_a_phase_the_other_finishes(
-    phase: str, field: ControlPlane, account: Path, api: ApiClient, capsys: pytest.CaptureFixture[str]
+    phase: str, field: ControlPlane, account: Path, api: ApiClient, record_property: Property
 ) -> None:
     async with two(field, account) as (leader, other):
         before = await seen.settled(api, leader)
@@ -90,22 +94,62 @@ async def test_killed_in_a_phase_the_other_finishes(
         await asyncio.sleep(0.5)  # the watch is open
         machines.set_faults(field, node, CHIP)
         at = await asyncio.wait_for(follow, machines.WITHIN_S)
+        followed = len(other.lines)
         await leader.kill()
         loop = asyncio.get_running_loop()
         killed_s = loop.time()
-        await other.said("started")
+        await other.said("started", after=followed)
         took_s = loop.time() - killed_s
         after_ = await seen.settled(api, other, closed={P0: closed[P0] + 1})
         assert after_.changed_since(before) == PODS_OF_P0
-        deleted = Counter(
-            line["uid"]
-            for line in (*leader.lines, *other.lines)
-            if line.get("verb") == "delete" and line.get("result") == "done"
-        )
-        assert all(count == 1 for count in deleted.values()), deleted
-        assert set(deleted) <= set(before.uids.values()), "a replacement was deleted"
-        with capsys.disabled():
-            print(f"\nkilled in {at} (asked for {phase}): the other led after {took_s:.1f} s")
+        assert_deleted_once(before, leader, other)
+        record_property("measured", f"killed in {at} (asked for {phase}): the other led after {took_s:.1f} s")
+        machines.set_faults(field, node, None)
+        await seen.released(api)
+
+
+def assert_deleted_once(before: seen.Seen, *controllers: Controller) -> None:
+    """No pod was deleted twice, and none that replaced another."""
+    deleted = Counter(
+        line["uid"]
+        for controller in controllers
+        for line in controller.lines
+        if line.get("verb") == "delete" and line.get("result") == "done"
+    )
+    assert all(count == 1 for count in deleted.values()), deleted
+    assert set(deleted) <= set(before.uids.values()), "a replacement was deleted"
+
+
+async def test_frozen_in_stop_it_thaws_as_a_standby_and_writes_nothing(
+    field: ControlPlane, api: ApiClient, record_property: Property
+) -> None:
+    may_not_delete = await asyncio.to_thread(lacking, field, DELETION)  # so the recovery stays in `stop`
+    async with two(field, may_not_delete.kubeconfig) as (leader, other):
+        before = await seen.settled(api, leader)
+        closed = await seen.closed_so_far(leader)
+        node = before.nodes[f"{P0}-master-0"]
+        machines.set_faults(field, node, CHIP)
+        await leader.said("write failed", verb="delete", resource="pods")
+        assert await asyncio.wait_for(reached(api, "stop"), machines.WITHIN_S) == "stop"
+        frozen_s, followed = asyncio.get_running_loop().time(), len(other.lines)
+        leader.signal(signal.SIGSTOP)
+        await other.said("started", after=followed)
+        may_not_delete.grant()
+        await asyncio.sleep(max(0.0, frozen_s + 2 * LEASE_S - asyncio.get_running_loop().time()))
+        silent = len(leader.lines)
+        leader.signal(signal.SIGCONT)
+        pause = {"scope": "cluster", "reason": "test"}
+        assert await leader.post("/v1/pauses", pause, token=machines.admin_token(field)) == 503
+        await leader.said("standing by", after=silent)
+        assert any("leads no longer" in str(line.get("event")) for line in leader.lines[silent:])
+        after_ = await seen.settled(api, other, closed={P0: closed[P0] + 1})
+        assert after_.changed_since(before) == PODS_OF_P0
+        assert_deleted_once(before, leader, other)
+        assert (await leader.health())["role"] == "standby"
+        thawed = [line for line in leader.lines[silent:] if "verb" in line]
+        assert not [line for line in thawed if line["event"] == "written"]
+        refused = [line["error"] for line in thawed if line["event"] == "write failed"]
+        record_property("measured", f"frozen in stop for {2 * LEASE_S:g} s, thawed: refused {refused}")
         machines.set_faults(field, node, None)
         await seen.released(api)
 
@@ -115,6 +159,7 @@ async def test_a_leader_that_stops_hands_over_at_once(
 ) -> None:
     async with two(field, account) as (leader, other):
         await seen.settled(api, leader)
+        followed = len(other.lines)
         leader.terminate()
-        await other.said("started")
+        await other.said("started", after=followed)
         assert (await api.list("Pod", machines.NAMESPACE))[0]

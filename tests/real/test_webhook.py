@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TLS = ROOT / "tests" / "data" / "tls"
 HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 JOBS = "/apis/mindxdl.gitee.com/v1/namespaces/default/ascendjobs"
-ASKED_S = 30.0
+ASKED_S = 120.0
 
 
 def hook(port: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tools.control_plane.planes import ControlPlane
 
 KINDS = Path(__file__).resolve().parents[2] / "mindie_ha" / "sim" / "data" / "crds"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-ESTABLISHED_S = 60.0
+ESTABLISHED_S = 120.0
 ASK_S = 30.0
 Body = dict[str, Any]
 
