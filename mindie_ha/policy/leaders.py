@@ -7,6 +7,7 @@ rank 0 is a worker has no leader. Source: rescheduling contract §2.5, S3-S5; de
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from mindie_ha.model.ledgers import Member
@@ -24,3 +25,11 @@ def leader_names(pods: Iterable[Pod], members: Iterable[Member]) -> frozenset[st
     """What the leader is called: by its pod, or by what is remembered of the complete job."""
     known = {pod.key.name for pod in pods if is_leader(pod)}
     return frozenset(known | {member.name for member in members if member.leads})
+
+
+def twins(pods: Iterable[Pod]) -> str:
+    """Which rank is there more than once, in words; "" for none. Leader and Worker 0 may share rank 0."""
+    ranks = Counter((pod.rank, pod.labels.get(REPLICA_TYPE, "")) for pod in pods if pod.rank is not None)
+    return next(
+        (f"rank {rank} is there {count} times" for (rank, _), count in ranks.items() if count > 1), ""
+    )

@@ -244,3 +244,17 @@ def test_nothing_is_deleted_for_a_hot_switch(scheduled: bool) -> None:
     world.wait(20.0)
     assert not world.deleted
     assert world.cause() is None
+
+
+def test_a_job_with_one_rank_twice_is_not_back() -> None:
+    world = gang()
+    card(world)
+    world.settle(for_s=60.0, until=lambda: world.phase_of(JOB) is Phase.SETTLE)
+    last = world.pods_of(JOB)[-1]
+    first = next(pod for pod in world.pods_of(JOB) if pod.rank == 0)
+    world.change(last, rank=0, labels=first.labels)
+    world.settle(for_s=120.0)
+    assert not world.closed(JOB)
+    world.change(last, rank=last.rank, labels=last.labels)
+    world.settle(for_s=60.0)
+    assert world.closed(JOB)

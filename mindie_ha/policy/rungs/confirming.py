@@ -18,6 +18,7 @@ from mindie_ha.model.pods import Pod, PodPhase
 from mindie_ha.model.recoveries import Recovery
 from mindie_ha.model.workloads import Role
 from mindie_ha.policy import activity
+from mindie_ha.policy.leaders import twins
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.rungs.steps import Progress
 from mindie_ha.policy.wellness import goal, unwell
@@ -64,6 +65,8 @@ def _by_kubernetes(look: Look, pods: tuple[Pod, ...]) -> Confirmation:
     if waited_for:
         sentence = f"{waited_for[0].key.name} is not {goal(waited_for[0])} yet"
         return Confirmation(Progress(sentence=sentence, changes=_RESET))
+    if look.lives_together and (doubled := twins(look.alive)):
+        return Confirmation(Progress(sentence=doubled, changes=_RESET))
     probed = look.workload.role is Role.TRAINING or all(pod.has_readiness_probe for pod in pods)
     return Confirmation(doubt="" if probed else "they have no readinessProbe")
 

@@ -9,12 +9,10 @@ Source: training contract §1.2, §3.7; design §5.1.
 
 from __future__ import annotations
 
-from collections import Counter
-
 from mindie_ha.model.decisions import AskRejoin
 from mindie_ha.model.pods import PodPhase
 from mindie_ha.model.recoveries import Recovery
-from mindie_ha.policy.leaders import REPLICA_TYPE
+from mindie_ha.policy.leaders import twins
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.rungs.steps import Progress, Scope
 
@@ -54,8 +52,6 @@ def _together(look: Look) -> Progress:
         return Progress(sentence=f"{waiting[0].key.name} does not run yet")
     if any(pod.rank is None for pod in look.alive):
         return Progress(sentence="a pod has no rank")
-    ranks = Counter((pod.rank, pod.labels.get(REPLICA_TYPE, "")) for pod in look.alive)
-    for (rank, _), count in ranks.most_common(1):
-        if count > 1:
-            return Progress(sentence=f"rank {rank} is there {count} times")
+    if doubled := twins(look.alive):
+        return Progress(sentence=doubled)
     return Progress(sentence="every rank runs", leave="rejoined")
