@@ -28,6 +28,7 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_implicit_resolver(
     "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+[eE][-+]?[0-9]+$"), list("-+0123456789")
 )
+_Dumper.add_multi_representer(str, lambda dumper, word: dumper.represent_str(str(word)))  # words of ours
 
 
 def print_document(document: object, form: Format) -> None:
