@@ -89,6 +89,7 @@ async def test_nothing_is_deleted_until_it_is_granted(
         account.grant()
         after = await seen.settled(api, controller, closed={P0: closed[P0] + 1})
         assert after.changed_since(before) == PODS_OF_P0
-        await controller.said("permission is there again", verb=wanted.verb)
+        if wanted.verb == "delete":  # once is enough: it is asked every half minute
+            await controller.said("permission is there again", verb=wanted.verb)
         machines.set_faults(field, node, None)
         await seen.released(api)
