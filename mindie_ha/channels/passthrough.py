@@ -36,6 +36,7 @@ _CHANNEL_OPTIONS = (
     # A dead upstream is noticed within 40 s; the reference allows a ping each 3 s.
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.http2.bdp_probe", 0),
     # Channels to one address share a connection unless told not to, and with it its 64 streams.
     ("grpc.use_local_subchannel_pool", 1),
 )

@@ -126,6 +126,7 @@ def _waiting(
         message = f"{look.workload.key}: {recovery.condition}: {step.sentence}"
         key = f"condition:{look.workload.uid}#{recovery.epoch}:{recovery.condition}"
         notices = [*notices, Notice(recovery.condition, message, key=key)]
+    notices = [*notices, *widening.told(look, recovery)]
     fresh = _fresh(look, recovery)
     if refusals.is_unpaid(look, fresh):
         notices = [*notices, refusals.not_paid(look, fresh)]
@@ -228,7 +229,9 @@ def _disturbance(look: Look, recovery: Recovery) -> tuple[Verdict, str] | None:
         return None
     fresh = _fresh(look, recovery)
     if fresh.acting and not _is_stumble(look, fresh):
-        return fresh, f"a replacement is hit: {describe(fresh.acting[0])}"
+        known = {item.uid for item in recovery.replacements}
+        who = "a replacement is hit" if fresh.pods_hit & known else "another pod is hit"
+        return fresh, f"{who}: {describe(fresh.acting[0])}"
     if recovery.phase is Phase.STOP:
         return None
     pods = replacements(look, recovery, _rung_of(look, recovery).scope(look))

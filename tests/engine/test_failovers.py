@@ -53,6 +53,9 @@ async def test_a_replacement_without_a_place_turns_to_the_job_twelve_seconds_aft
         next_rung = next(one for one in closed["history"] if one["rung"] == "job")
         assert next_rung["start_s"] - gone["end_s"] == pytest.approx(12.0, abs=0.2)
         assert {c.node_of(name) for name in c.uids(COORDINATOR)} == {"node-9", "node-0"}
+        (event,) = c.events("RungWidened")
+        assert "goes on with the job rung" in event["message"]
+        assert "place" in event["message"]
 
 
 async def test_without_a_place_for_the_job_either_the_peer_serves_until_a_node_returns() -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 
+from mindie_ha.model.decisions import Notice
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Recovery
 from mindie_ha.policy.looks import Look
@@ -51,3 +52,14 @@ def _no_way_around(look: Look, recovery: Recovery, scope: Scope, *, peers: tuple
         if all(peer.placement == pod.placement for peer in peers):
             return f"the peers of {pod.key.name} ask for the same nodes as it does"
     return ""
+
+
+def told(look: Look, recovery: Recovery) -> tuple[Notice, ...]:
+    """What people are told while a recovery goes on with another rung than it began with."""
+    before = [record for record in recovery.history if record.rung != recovery.rung]
+    if not before:
+        return ()
+    why = before[-1].exit or "the narrower one does not fit any more"
+    message = f"{look.workload.key}: recovery {recovery.epoch} goes on with the {recovery.rung} rung: {why}"
+    key = f"widened:{look.workload.uid}#{recovery.epoch}:{recovery.rung}"
+    return (Notice("RungWidened", message, warning=True, key=key),)

@@ -22,6 +22,7 @@ CHANNEL_OPTIONS = (
     ("grpc.keepalive_time_ms", 5_000),
     ("grpc.keepalive_timeout_ms", 60_000),
     ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.bdp_probe", 0),
 )
 CALL_TIMEOUT_S = 10.0
 
