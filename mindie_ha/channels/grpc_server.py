@@ -122,11 +122,9 @@ def server_options(settings: ServerSettings) -> tuple[tuple[str, int], ...]:
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", round(settings.min_client_ping_s * 1000)),
         # Two processes on one port would each get half of the clients.
-        (
-            "grpc.http2.bdp_probe",
-            0,
-        ),  # messages are small: no estimates of bandwidth, no buffers sized by them
         ("grpc.so_reuseport", 0),
+        # Messages are small: no estimates of bandwidth, and no buffers that are sized by them.
+        ("grpc.http2.bdp_probe", 0),
     )
 
 

@@ -114,9 +114,11 @@ async def test_a_flood_that_took_all_open_files_is_cut_too(serve: Serve) -> None
     guarding = guard(cut, every_s=0.5)
     guarding.watch(serving.port, PortLimits(per_address=2))
     await asyncio.to_thread(guarding.sweep)  # what a thread needs is imported with its first use
+    before = len(os.listdir("/proc/self/fd"))
     running = asyncio.create_task(guarding.run())
 
     async with bare(serving.port, 8):
+        await eventually(lambda: len(os.listdir("/proc/self/fd")) >= before + 16)  # both ends of all
         with no_file_left():
             await eventually(lambda: sum(number for _, _, number in cut) == 6)
     running.cancel()

@@ -43,6 +43,7 @@ def test_defaults_are_those_of_the_contract() -> None:
         "grpc.keepalive_permit_without_calls": 1,
         "grpc.http2.min_ping_interval_without_data_ms": 3_000,
         "grpc.so_reuseport": 0,
+        "grpc.http2.bdp_probe": 0,
     }
 
 
