@@ -235,6 +235,9 @@ class App:
             reasons=tuple(reasons),
             leads=self.started.is_set() and self._leads(),
             leader=leader,
+            dry_run=self.settings.dry_run,
+            absent=frozenset(f"{name}: {problems[name]}" for name in self.core.mirror.absent()),
+            away_at_s=self.core.mirror.away_at_s(),
         )
 
     def _leads(self) -> bool:

@@ -60,17 +60,27 @@ async def looking(settings: Settings, *, kubeconfig: Path | None) -> AsyncIterat
 async def observe(settings: Settings, *, kubeconfig: Path | None) -> Overview:
     """Look at the cluster once, without a running controller."""
     async with looking(settings, kubeconfig=kubeconfig) as core:
-        return core.reporter.overview().model_copy(update={"leader": await _leader(core)})
+        leader, note = await _leader(core)
+        return core.reporter.overview().model_copy(update={"leader": leader, "leader_note": note})
 
 
-async def _leader(core: Core) -> str:
-    """Who holds the Lease, whether alive or not; empty where it cannot be read."""
+async def _leader(core: Core) -> tuple[str, str]:
+    """Who holds the Lease and has renewed it in time, and what its record says of that."""
     key = ObjectKey(core.settings.cluster.namespace, core.settings.lease.name)
     try:
-        raw = await core.client.get(LEASE, key)
-        return LeaseRecord.read(raw).holder
-    except (ClusterError, InputError):
-        return ""
+        lease = LeaseRecord.read(await core.client.get(LEASE, key))
+    except NotFound:
+        return "", f"there is no Lease {key}"
+    except (ClusterError, InputError) as error:
+        return "", f"its Lease cannot be read: {error}"
+    if not lease.holder:
+        return "", f"Lease {key} is released"
+    if lease.renewed_at_s is None:
+        return lease.holder, "its Lease does not say when it was renewed"
+    age_s = max(0.0, core.clock.wall() - lease.renewed_at_s)
+    if age_s > (lease.duration_s or core.settings.lease.duration_s):
+        return "", f"{lease.holder} did, and its Lease expired: not renewed for {age_s:.0f} s"
+    return lease.holder, f"its Lease was renewed {age_s:.0f} s ago"
 
 
 async def observe_faults(settings: Settings, *, node: str, kubeconfig: Path | None) -> FleetFaults:

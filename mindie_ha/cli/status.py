@@ -16,6 +16,7 @@ from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption, 
 from mindie_ha.cli.output import Format, print_document, print_line, print_table
 from mindie_ha.cli.sources import fetch, one_source, run_async
 from mindie_ha.cli.tokens import Server
+from mindie_ha.web.standing import API_SERVER, CONTROLLER
 
 
 def status(
@@ -24,14 +25,18 @@ def status(
     kubeconfig: KubeconfigOption = None,
     output: OutputOption = Format.TEXT,
 ) -> None:
-    """Show every service and job: state, recoveries, faults, table. Exits 1 if any is parked."""
+    """Show every service and job: state, recoveries, faults, table.
+
+    Exits 1 if any is parked, if what is shown is stale, or if nobody leads.
+    """
     found = run_async(gather(Server.of(server, token_file), kubeconfig))
     services = found["services"]
     if output is not Format.TEXT:
         print_document(found, output)
     else:
         show(found)
-    if any(service["state"] == "parked" for service in services):
+    unattended = found.get("as_of_s") is not None or nobody_leads(found)
+    if unattended or any(service["state"] == "parked" for service in services):
         raise typer.Exit(1)
 
 
@@ -61,6 +66,9 @@ def _without_streams(service: dict[str, Any]) -> None:
 
 def show(found: dict[str, Any]) -> None:
     """Everything for people."""
+    first = headline(found)
+    if first:
+        print_line(first)
     for service in found["services"]:
         show_service(service)
     if not found["services"]:
@@ -69,10 +77,32 @@ def show(found: dict[str, Any]) -> None:
         print_line(isolated_line(each))
     for each in found["pauses"]:
         print_line(paused_line(each))
-    if found.get("leader"):
-        print_line(f"leader: {found['leader']}")
+    note = found.get("leader_note", "")
+    if found.get("role") != "dry-run":
+        print_line(f"leader: {found.get('leader') or 'nobody'}{f' ({note})' if note else ''}")
     for each in found["problems"]:
-        print_line(f"not understood: {each['object']}: {each['problem']}")
+        word = "problem" if each["object"] in (API_SERVER, CONTROLLER) else "not understood"
+        print_line(f"{word}: {each['object']}: {each['problem']}")
+
+
+def nobody_leads(found: dict[str, Any]) -> bool:
+    """Whether a controller says that none of them leads; a command that looks itself asks none."""
+    return found.get("role") in ("leader", "standby") and not found.get("leader")
+
+
+def headline(found: dict[str, Any]) -> str:
+    """What must be known before any row is believed; empty where all is as it should be."""
+    said = []
+    if found.get("as_of_s") is not None:
+        at = time.strftime("%H:%M:%S", time.localtime(found["as_of_s"]))
+        said.append(f"the API server does not answer (data as of {at})")
+    if nobody_leads(found):
+        said.append("nobody leads: nothing is done")
+    elif found.get("role") == "standby":
+        said.append(f"this replica is a standby and does nothing: {found['leader']} leads")
+    elif found.get("role") == "dry-run":
+        said.append("dry run: what would be done is recorded, and nothing is done")
+    return "; ".join(said)
 
 
 def isolated_line(isolated: dict[str, Any]) -> str:
@@ -176,8 +206,9 @@ def table_remarks(table: dict[str, Any] | None) -> Iterator[str]:
         if table["subscribers"] is not None:
             strange = table.get("strangers") or ()
             of_them = f" ({', '.join(strange[:3])}: no pod or node of it)" if strange else ""
-            parts.append(f"subscribers by gRPC: {table['subscribers']}{of_them}")
-            parts.append("handed to all" if table["handed_to_all"] else "still being handed over")
+            handed = "handed to all" if table["handed_to_all"] else "still being handed over"
+            subscribed = f"subscribers by gRPC: {table['subscribers']}{of_them}, {handed}"
+            parts.append(subscribed if table["subscribers"] else "nobody subscribed by gRPC")
         yield f"table: {', '.join(parts)}"
     for name, reasons in table["left_out"].items():
         yield f"left out of the table: {name}: {'; '.join(reasons)}"

@@ -70,6 +70,8 @@ class Informer:
         self.source = source
         self.synced = asyncio.Event()
         self.problem = ""  # what keeps it from working, for people; empty while it works
+        self.away_at_s: float | None = None  # wall time since which its server does not answer
+        self.absent = False  # its kind is not installed, which is nobody's fault
         self.lists = 0  # full lists taken
         self._client = client
         self._clock = clock
@@ -276,16 +278,22 @@ class Informer:
             self._on_change(self.source, key, None, None)
 
     def _working(self) -> None:
+        self.away_at_s = None
         if self.problem:
             self._log.info("works again", was=self.problem)
             self.problem = ""
 
     async def _pause(self, error: ClusterError | InputError) -> None:
         """Wait as the error asks; say what is wrong once, not each time."""
+        self.absent = isinstance(error, NotFound) and self.source.resource.custom
+        if not isinstance(error, Unreachable):
+            self.away_at_s = None
+        elif self.away_at_s is None:
+            self.away_at_s = self._clock.wall()
         if isinstance(error, Throttled):
             await self._clock.sleep(max(error.retry_after_s, 0.1))
             return
-        if isinstance(error, NotFound) and self.source.resource.custom:
+        if self.absent:
             self._trouble(f"{self.source.resource.kind} is not installed in this cluster", quiet=True)
             self._contact_s = self._clock.monotonic()
             self.synced.set()

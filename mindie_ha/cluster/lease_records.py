@@ -1,7 +1,7 @@
 """What a Lease says, and what we write into one. Pure.
 
 Only the holder, how long it holds and *whether the record changed* count. Its times are written for people
-(`kubectl get lease -o yaml`) and never read: clocks of two machines need not agree.
+(`kubectl get lease -o yaml`, `status --kubeconfig`) and decide nothing: two clocks need not agree.
 """
 
 from __future__ import annotations
@@ -44,6 +44,15 @@ class LeaseRecord:
             spec=spec,
             body=body,
         )
+
+    @property
+    def renewed_at_s(self) -> float | None:
+        """When its holder says it renewed it, for people; None where it does not say."""
+        found = self.spec.get("renewTime")
+        try:
+            return datetime.fromisoformat(found).timestamp() if isinstance(found, str) else None
+        except (ValueError, OverflowError):
+            return None
 
 
 def written(

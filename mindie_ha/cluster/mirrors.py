@@ -82,6 +82,15 @@ class Mirror:
         """What keeps a source from working now, by source."""
         return {one.source.name: one.problem for one in self.informers if one.problem}
 
+    def absent(self) -> frozenset[str]:
+        """The sources whose kinds are not installed."""
+        return frozenset(one.source.name for one in self.informers if one.problem and one.absent)
+
+    def away_at_s(self) -> float | None:
+        """Wall time since which the API server answers hardly anybody; what we know is as old as that."""
+        away = [one.away_at_s for one in self.informers if one.problem and one.away_at_s is not None]
+        return min(away) if 2 * len(away) > len(self.informers) else None
+
     def idlest_s(self) -> float:
         """Seconds since the least active source last asked its server; liveness looks at it."""
         return max(informer.idle_s for informer in self.informers)

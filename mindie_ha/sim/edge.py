@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
-from aiohttp import web
+from aiohttp import ClientConnectionResetError, web
 
 from mindie_ha.sim.bodies import BODY_BYTES
 from mindie_ha.sim.requests import ApiRequest, ApiResponse, Exchange
@@ -59,12 +59,15 @@ async def _stream(
 ) -> web.StreamResponse:
     response = web.StreamResponse(status=answer.status, headers=dict(answer.headers))
     response.enable_chunked_encoding()
-    await response.prepare(request)
     try:
+        await response.prepare(request)
         async for chunk in chunks:
             await response.write(chunk)
+        await response.write_eof()
+    except ClientConnectionResetError:  # it went while we wrote: no error of ours
+        if request.transport is not None:
+            request.transport.abort()
     finally:
         if isinstance(chunks, AsyncGenerator):
             await chunks.aclose()
-    await response.write_eof()
     return response

@@ -35,7 +35,7 @@ from mindie_ha.engine.sinks import as_json
 from mindie_ha.intake import bodies
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey, ScopeKey, job_key, service_key
-from mindie_ha.web import adoptions, explaining, nodes, pauses, requesting, workloads
+from mindie_ha.web import adoptions, explaining, nodes, pauses, requesting, standing, workloads
 from mindie_ha.web.access import USER, Access
 from mindie_ha.web.answers import json_response, problem
 from mindie_ha.web.explanations import Explainer
@@ -87,6 +87,21 @@ class Health:
     reasons: tuple[str, ...] = ()
     leads: bool = True
     leader: str = ""  # whoever leads, as far as we know
+    dry_run: bool = False
+    absent: frozenset[str] = frozenset()  # those of `reasons` that are normal: kinds that nobody installed
+    away_at_s: float | None = None  # wall time since which the API server does not answer
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The reasons that a person should look at."""
+        return tuple(reason for reason in self.reasons if reason not in self.absent)
+
+    @property
+    def role(self) -> str:
+        """What this replica is."""
+        if self.dry_run:
+            return "dry-run"
+        return "leader" if self.leads else "standby"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +191,7 @@ async def _readyz(request: web.Request) -> web.Response:
     return json_response(
         {
             "ready": health.ready,
-            "role": "leader" if health.leads else "standby",
+            "role": health.role,
             "leader": health.leader,
             "reasons": health.reasons,
         },
@@ -191,7 +206,11 @@ async def _metrics(request: web.Request) -> web.Response:
 
 async def _services(request: web.Request) -> web.Response:
     app = request.app
-    return json_response({**await app[OVERVIEWS].gather(), "leader": app[SOURCES].health().leader})
+    found, health = await app[OVERVIEWS].gather(), app[SOURCES].health()
+    said = standing.report(
+        health.problems, role=health.role, leader=health.leader, away_at_s=health.away_at_s
+    )
+    return json_response(standing.beside(found, said))
 
 
 async def _service(request: web.Request) -> web.Response:

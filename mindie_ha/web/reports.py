@@ -176,7 +176,8 @@ class Overview(Report):
     problems: tuple[ProblemReport, ...] = ()
     isolated: tuple[IsolatedReport, ...] = ()
     pauses: tuple[PauseReport, ...] = ()
-    leader: str = ""  # whoever holds the Lease; empty: nobody, or unknown
+    leader: str = ""  # whoever leads; empty: nobody, or unknown
+    leader_note: str = ""  # about its Lease, where a command read it itself
 
 
 def report_scope(view: ScopeView, *, planner: Planner, settings: Settings, now_s: float) -> ScopeReport:

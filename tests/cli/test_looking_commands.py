@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import re
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mindie_ha import __version__
 from mindie_ha.cli.main import main
 from mindie_ha.cli.output import Format, print_document
-from mindie_ha.cli.status import fault_words, table_remarks
+from mindie_ha.cli.status import fault_words, headline, table_remarks
 from tests.engine.clusters import CHIP, NAMESPACE, Cluster, cluster, listening
 
 P0, D0 = "mindie-server-p0", "mindie-server-d0"
@@ -150,7 +152,28 @@ def test_only_a_running_controller_says_who_has_the_table() -> None:
     assert line.endswith("subscribers by gRPC: 2, handed to all")
     strange = {"subscribers": 2, "handed_to_all": True, "strangers": ["192.0.2.7"]}
     (line,) = table_remarks({**table, **rest, **strange})
+    (nobody,) = table_remarks({**table, **rest, "subscribers": 0, "handed_to_all": True})
+    assert nobody.endswith(" old, nobody subscribed by gRPC")
     assert line.endswith("subscribers by gRPC: 2 (192.0.2.7: no pod or node of it), handed to all")
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        pytest.param({"role": "leader", "leader": "a", "as_of_s": None}, "", id="well"),
+        pytest.param({"leader": ""}, "", id="nobody-was-asked"),
+        pytest.param(
+            {"role": "standby", "leader": "", "as_of_s": None}, "nobody leads: nothing is done", id="nobody"
+        ),
+        pytest.param(
+            {"role": "standby", "leader": "", "as_of_s": 0.0},
+            r"the API server does not answer \(data as of \d\d:\d\d:\d\d\); nobody leads: nothing is done",
+            id="away",
+        ),
+    ],
+)
+def test_what_must_be_known_first_is_said_first(found: dict[str, Any], words: str) -> None:
+    assert re.fullmatch(words, headline(found))
 
 
 def test_a_fault_is_told_with_its_place_and_its_source() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mindie_ha.web import standing
+
 from .clusters import cluster
 
 pytestmark = pytest.mark.looptime
@@ -14,6 +16,7 @@ async def test_an_api_server_that_is_away_makes_us_neither_dead_nor_unready() ->
         assert c.app.health().live
         assert c.app.health().ready
         assert not c.app.health().reasons
+        began_s = c.clock.wall()
         c.runs[-1].door.shut.set()
         for _ in range(10):
             await c.clock.sleep(90)
@@ -21,6 +24,18 @@ async def test_an_api_server_that_is_away_makes_us_neither_dead_nor_unready() ->
             assert health.live
             assert health.ready
         assert health.reasons
+        assert (health.leader, health.role) == ("", "standby")
+        assert health.away_at_s is not None
+        assert began_s - 1 < health.away_at_s < c.clock.wall()
+        said = standing.report(
+            health.problems, role=health.role, leader=health.leader, away_at_s=health.away_at_s
+        )
+        (problem,) = said["problems"]
+        assert problem["object"] == "API server"
+        c.runs[-1].door.shut.clear()
+        await c.until(lambda: c.app.health().leads, "it leads again")
+        await c.until(lambda: not c.app.health().problems, "it sees again")
+        assert c.app.health().away_at_s is None
 
 
 async def test_a_controller_that_has_ended_is_not_ready() -> None:

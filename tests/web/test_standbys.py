@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import aiohttp
 import pytest
 
+from tests.cli.test_looking_commands import call
 from tests.engine.clusters import cluster, listening
 
 CHANGES = [
@@ -44,3 +47,22 @@ async def test_a_standby_is_read_and_refuses_changes() -> None:
         assert (found["role"], found["leader"]) == ("standby", leader)
         async with session.get(f"{url}/v1/services") as answer:
             assert (await answer.json())["leader"] == leader
+        code, out, err = await asyncio.to_thread(call, "status", "--server", url)
+        assert (code, err) == (0, "")
+        assert out.startswith(f"this replica is a standby and does nothing: {leader} leads\n")
+
+
+@pytest.mark.timeout(60)
+async def test_a_dry_run_says_so() -> None:
+    settings = listening().model_copy(update={"dry_run": True})
+    async with cluster(speed=20.0, serve=True, start=False) as c, aiohttp.ClientSession() as session:
+        await c.start(settings)
+        await c.until(c.app.ready.is_set, "ready")
+        url = f"http://127.0.0.1:{c.app.http_port}"
+        async with session.get(f"{url}/readyz") as answer:
+            found = await answer.json()
+        assert (found["role"], found["leader"]) == ("dry-run", "")
+        code, out, err = await asyncio.to_thread(call, "status", "--server", url)
+        assert (code, err) == (0, "")
+        assert out.startswith("dry run: what would be done is recorded, and nothing is done\n")
+        assert "leader:" not in out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from mindie_ha.sim import kubeconfigs
 from mindie_ha.sim.client import ApiClient
 from mindie_ha.sim.disturbances import Rule
 from mindie_ha.sim.edge import served
+from mindie_ha.sim.requests import ApiRequest, ApiResponse
 from mindie_ha.sim.server import ApiServer
 from mindie_ha.sim.transports import connected
 from tests.sim.api.conftest import Object, config_map, pod
@@ -99,6 +101,33 @@ async def test_a_client_that_goes_away_ends_its_watch(server: ApiServer, core: c
     async with asyncio.timeout(3):
         while server.core.hub.watchers():  # noqa: ASYNC110 - the hub tells nobody when a watch ends
             await asyncio.sleep(0.01)
+
+
+async def test_a_write_to_a_client_that_went_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    ended = asyncio.Event()
+
+    async def late() -> AsyncIterator[bytes]:
+        try:
+            yield b"first"
+            with suppress(asyncio.CancelledError):  # the write races with the end of the handler
+                await asyncio.Event().wait()
+            yield b"second"
+        finally:
+            ended.set()
+
+    class Late:
+        async def handle(self, request: ApiRequest) -> ApiResponse:
+            return ApiResponse(status=200, stream=late())
+
+    async with served(Late()) as url:
+        host, _, port = url.removeprefix("http://").rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"GET /api/v1/pods?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b"first" in await reader.readuntil(b"first")
+        writer.transport.abort()
+        async with asyncio.timeout(5):
+            await ended.wait()
+    assert caplog.records == []
 
 
 async def test_the_actors_client_works_over_http(server: ApiServer, kubeconfig: Path) -> None:
