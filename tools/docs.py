@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from mindie_ha.model.settings import Settings
 from tools.fault_pages import faults_page
 from tools.job_pages import jobs_page, lint_page
+from tools.metric_pages import monitoring_page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 INTRODUCTION = """# Settings
@@ -65,6 +66,7 @@ PAGES = {
     "faults.md": faults_page,
     "jobs.md": jobs_page,
     "lint.md": lint_page,
+    "monitoring.md": monitoring_page,
 }
 
 

@@ -52,9 +52,7 @@ class Metrics:
         self.recovery_s = made.seconds("recovery_seconds", "Duration of recoveries", ["role", "outcome"])
         self.inputs_refused = made.counter("inputs_refused_total", "Malformed input objects", ["source"])
         self.admissions = made.counter("admissions_total", "Answers of the webhook", ["answer"])
-        self.informer_age_s = made.gauge(
-            "informer_age_seconds", "Since the server was last heard", ["source"]
-        )
+        self.informer_age_s = made.gauge("informer_age_seconds", "Since the API server was heard", ["source"])
         self.informer_lists = made.counter("informer_lists_total", "Full lists by cause", ["source", "cause"])
         self.informer_breaks = made.counter(
             "informer_breaks_total", "Watches that broke", ["source", "cause"]
@@ -67,7 +65,7 @@ class Metrics:
             "write_seconds", "Duration of writes, retries included", ["verb", "resource"]
         )
         self.events_dropped = made.counter("events_dropped_total", "Kubernetes Events not sent", ["cause"])
-        self.ledgers_unreadable = made.gauge("ledgers_unreadable", "Ledgers that stop their owner", ["kind"])
+        self.ledgers_unreadable = made.gauge("ledgers_unreadable", "Ledgers not readable", ["kind"])
         self.tables = made.counter("tables_total", "Rank tables by channel and result", ["channel", "result"])
         self.public_reports = made.counter(
             "public_reports_total", "Reports of public faults by entry and answer", ["entry", "answer"]
