@@ -97,7 +97,7 @@ def _refuse(view: WorkloadView, *, settings: Settings) -> None:
         if claim.ownership is ownership.Ownership.PLATFORM:
             says = "is not ours, a platform owns it"
     elif ledger.parked is not None:
-        says = f"is parked ({ledger.parked.reason}); `{rearming.command(workload.key)}` re-arms it"
+        says = f"is parked ({ledger.parked.reason}); {rearming.remedy(workload, reason=ledger.parked.reason)}"
     elif ledger.recovery is not None:
         summary = ledger.recovery.intent.summary
         says = f"has recovery {ledger.recovery.epoch} open already: {summary}"

@@ -23,7 +23,8 @@ def park(look: Look, *, reason: str, message: str) -> Decision:
         wake_at_s = look.now_s + look.settings.phases.list_lag_s
         waits = say(look, rule="park", sentence=sentence, wake_at_s=wake_at_s, outcome=Outcome.WAITING)
         return replace(waits, actions=manners.taken_back(look, recovery, at_once=True))
-    text = f"{message}. Nothing more is done until a person says `{rearming.command(look.workload.key)}`"
+    remedy = rearming.remedy(look.workload, reason=reason)
+    text = f"{message}. Nothing more is done until a person acts: {remedy}"
     ledger = records.parked(look.view.ledger, reason=reason, message=message, now_s=look.now_s)
     notice = Notice(
         reason, f"{look.workload.key}: {text}", warning=True, key=f"park:{look.workload.uid}#{ledger.epoch}"

@@ -175,17 +175,16 @@ def already_parked(look: Look) -> Decision | None:
     park = look.view.ledger.parked
     if park is None:
         return None
-    command = rearming.command(look.workload.key)
-    return say(
-        look, rule="parked", sentence=f"parked ({park.reason}): {park.message}; `{command}` re-arms it"
-    )
+    remedy = rearming.remedy(look.workload, reason=park.reason)
+    sentence = f"parked ({park.reason}): {park.message}; a person has to act: {remedy}"
+    return say(look, rule="parked", sentence=sentence)
 
 
 def owner_gave_up(look: Look) -> Decision | None:
     """A terminally Failed owner makes no pods any more, so no deletion can help."""
     if not look.workload.failed:
         return None
-    return endings.park(look, reason="OwnerGaveUp", message=_why_owner_gave_up(look))
+    return endings.park(look, reason=rearming.OWNER_GAVE_UP, message=_why_owner_gave_up(look))
 
 
 def continue_recovery(look: Look) -> Decision | None:
@@ -382,5 +381,5 @@ def _why_owner_gave_up(look: Look) -> str:
     return (
         f"the operator declared {workload.kind} {workload.key} Failed for good{told}. Its limits: label "
         f"{budgets.LABEL_RETRY_TIMES} is {label}; ConfigMap {retries.RETRY_CONFIG_MAP} key "
-        f"{retries.RETRY_KEY} has {times} for {retries.entry_of(look)}. Delete and apply the job again"
+        f"{retries.RETRY_KEY} has {times} for {retries.entry_of(look)}"
     )

@@ -11,12 +11,26 @@ from __future__ import annotations
 from mindie_ha.model.decisions import Notice
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ledgers import Rearm, WorkloadLedger
-from mindie_ha.policy import persons, records
+from mindie_ha.model.workloads import Workload
+from mindie_ha.policy import budgets, persons, records
+
+OWNER_GAVE_UP = "OwnerGaveUp"
+BUDGET_SPENT = "BudgetSpent"
 
 
 def command(workload: ObjectKey) -> str:
     """How a person re-arms a workload."""
     return f"mindie-ha reset {workload}"
+
+
+def remedy(workload: Workload, *, reason: str) -> str:
+    """What a person does about a park: a reset alone does not always help."""
+    if workload.failed or reason == OWNER_GAVE_UP:
+        return f"delete {workload.kind} {workload.key} and apply it anew: its owner has given up for good"
+    again = f"`{command(workload.key)}`"
+    if reason == BUDGET_SPENT:
+        return f"raise its label {budgets.LABEL_RETRY_TIMES} first, then {again}"
+    return again
 
 
 def word(*, person: str, text: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mindie_ha.model.decisions import Notice
 from mindie_ha.model.ledgers import WorkloadLedger
-from mindie_ha.policy import budgets
+from mindie_ha.policy import budgets, rearming
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.verdicts import Verdict, describe
 
@@ -35,7 +35,7 @@ def refuse(look: Look, ledger: WorkloadLedger, verdict: Verdict) -> Refusal | No
         worst = describe(verdict.acting[0])
         spent = f"all {allowed} retries" if allowed else "no retry"
         label = budgets.LABEL_RETRY_TIMES
-        return Refusal("BudgetSpent", f"{worst}: label {label} allows no more ({spent} in total)")
+        return Refusal(rearming.BUDGET_SPENT, f"{worst}: label {label} allows no more ({spent} in total)")
     limit = look.settings.budgets.max_attempts
     if len(ledger.attempts) >= limit:
         message = f"{limit} attempts without {look.settings.budgets.stable_s:g} stable seconds between"

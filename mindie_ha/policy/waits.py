@@ -77,8 +77,8 @@ def judge(view: WorkloadView, decision: Decision, *, now_s: float) -> Wait | Non
     if view.ledger_error:
         return Wait("its ledger cannot be read", "its ConfigMap is restored, or deleted to forget everything")
     if ledger.parked is not None:
-        command = f"`{rearming.command(view.workload.key)}`, once the cause is gone"
-        return Wait(f"a person: {ledger.parked.reason}: {ledger.parked.message}", command)
+        remedy = f"{rearming.remedy(view.workload, reason=ledger.parked.reason)}, once the cause is gone"
+        return Wait(f"a person: {ledger.parked.reason}: {ledger.parked.message}", remedy)
     if ledger.recovery is not None:
         return _of_recovery(ledger.recovery, decision, now_s=now_s)
     if decision.outcome is Outcome.HELD:

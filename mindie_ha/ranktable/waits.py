@@ -21,6 +21,7 @@ CONFIGURATIONS = (
     "ascend.kubectl.kubernetes.io/ascend-npu-configuration",
 )
 REAL_CARDS = "huawei.com/AscendReal"
+NO_OPERATOR = "all pods have their devices: the Ascend Operator is not running or does not own this job"
 MAX_CONFIGURATION_BYTES = 256 * 1024
 """All annotations of an object together cannot be larger than this."""
 
@@ -35,7 +36,7 @@ def why_initializing(pods: Iterable[Pod], *, replicas: int) -> str:
         return f"{len(alive)} of {replicas} pods are there{rest}"
     causes = (_cause(pod) for pod in alive)
     found = next((cause for cause in causes if cause), "")
-    return found or "all pods have their devices: the Ascend Operator is not running or does not own this job"
+    return found or NO_OPERATOR
 
 
 def _cause(pod: Pod) -> str:
@@ -58,4 +59,4 @@ def _cause(pod: Pod) -> str:
     return "" if pod.ip else f"pod {name} has no address yet"
 
 
-__all__ = ["CONFIGURATIONS", "REAL_CARDS", "why_initializing"]
+__all__ = ["CONFIGURATIONS", "NO_OPERATOR", "REAL_CARDS", "why_initializing"]

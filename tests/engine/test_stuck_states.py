@@ -188,7 +188,9 @@ async def test_an_owner_that_failed_meanwhile_parks_and_says_what_to_do(job: str
         await c.fail_job(job)
         found = await parked(c, job)
         assert found["reason"] == "OwnerGaveUp"
-        assert "Delete and apply the job again" in found["message"]
+        (event,) = c.events("OwnerGaveUp")
+        assert "and apply it anew: its owner has given up for good" in event["message"]
+        assert "mindie-ha reset" not in event["message"]
 
 
 @BOTH

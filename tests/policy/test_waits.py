@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mindie_ha.model.pauses import Pause, PauseLedger, Pauses
 from mindie_ha.model.recoveries import Phase
-from mindie_ha.policy import holds, records, waits
+from mindie_ha.policy import holds, rearming, records, waits
 from mindie_ha.policy.planner import plan
 from mindie_ha.policy.rungs import gates
 from mindie_ha.policy.rungs.phases import TRANSITIONS
+from mindie_ha.ranktable.waits import CONFIGURATIONS
 
-from .worlds import START_S, World
+from .worlds import START_S, World, service
 
 
 def test_every_phase_and_condition_has_its_words() -> None:
@@ -79,6 +82,29 @@ def test_a_pause_says_who_ends_it_and_when(world: World) -> None:
     assert found.until_s == pause.ends_at_s
 
 
+@pytest.mark.parametrize(
+    ("reason", "failed", "words"),
+    [
+        pytest.param("LadderSpent", False, "`mindie-ha reset mindie/p`", id="reset-helps"),
+        pytest.param(
+            "BudgetSpent",
+            False,
+            "raise its label fault-retry-times first, then `mindie-ha reset mindie/p`",
+            id="label-first",
+        ),
+        pytest.param("BudgetSpent", True, "delete AscendJob mindie/p and apply it anew", id="failed-since"),
+        pytest.param("OwnerGaveUp", True, "delete AscendJob mindie/p and apply it anew", id="owner"),
+    ],
+)
+def test_a_park_names_what_helps_and_nothing_else(
+    world: World, reason: str, failed: bool, words: str
+) -> None:
+    workload = replace(world.job("p").workload, failed=failed)
+    said = rearming.remedy(workload, reason=reason)
+    assert said.startswith(words)
+    assert ("reset" in said) == ("reset" in words)
+
+
 def test_a_park_waits_for_a_person_and_names_the_command(world: World) -> None:
     job = world.job("p")
     job.ledger = records.parked(job.ledger, reason="LadderSpent", message="10 attempts", now_s=world.now_s)
@@ -87,3 +113,23 @@ def test_a_park_waits_for_a_person_and_names_the_command(world: World) -> None:
     assert found.what == "a person: LadderSpent: 10 attempts"
     assert "`mindie-ha reset mindie/p`" in found.ends
     assert found.until_s is None
+
+
+def test_an_operator_that_just_began_is_not_said_to_be_missing() -> None:
+    world = service()
+    world.break_card(world.pods_of("p0")[0])
+    world.tabulates = False
+    job = world.job("p0")
+    assert job.rings is not None
+    job.rings = replace(job.rings, text='{"status":"initializing"}')
+    world.settle(until=lambda: world.phase_of("p0") is Phase.TABLE)
+    for pod in world.pods_of("p0"):
+        devices = '{"devices":[{"device_id":"0","device_ip":"29.0.0.1"}]}'
+        world.change(pod, annotations={CONFIGURATIONS[0]: devices})
+    said = []
+    for _ in range(8):
+        found = plan(world.view(), world.settings, world.now_s).decisions
+        said += [one.sentence for one in found if one.workload == job.workload.key]
+        world.now_s += 1.0
+    assert said[0].endswith("the instance table is not complete: the operator is to write it")
+    assert "the Ascend Operator is not running" in said[-1]

@@ -87,7 +87,8 @@ async def test_the_commands_ask_a_running_controller() -> None:
         assert (code, err) == (0, "")
         assert f"{KEY} (server): parked" in out
         assert "waits for: a person: OwnerGaveUp: " in out
-        assert f"ends with: `mindie-ha reset {KEY}`" in out
+        assert f"ends with: delete AscendJob {KEY} and apply it anew" in out
+        assert "mindie-ha reset" not in out
         assert "    tells: OwnerGaveUp: " in out
         code, out, _ = await ask(c, "why", KEY, "-o", "json", "--limit", "1")
         assert len(json.loads(out)["decisions"]) == 1

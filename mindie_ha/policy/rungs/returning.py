@@ -17,10 +17,11 @@ from mindie_ha.policy.obligations import blocking
 from mindie_ha.policy.records import replacements_of, target_uids
 from mindie_ha.policy.rungs.confirming import confirm
 from mindie_ha.policy.rungs.steps import Progress, Scope
-from mindie_ha.ranktable.waits import why_initializing
+from mindie_ha.ranktable.waits import NO_OPERATOR, why_initializing
 
 WAITING_FOR_CAPACITY = "WaitingForCapacity"
 WAITING_FOR_LIST = "WaitingForList"
+OPERATOR_S = 5.0  # which the operator has to write a table before its absence is suspected
 _WAITING = (Phase.RECREATE, Phase.PLACE)
 _PLACED = (Phase.TABLE, Phase.REJOIN, Phase.ANNOUNCE, Phase.SETTLE)
 
@@ -95,7 +96,10 @@ def table(look: Look, recovery: Recovery, scope: Scope) -> Progress:
     if has_table(look.view):
         state = judge_instance(look.view)
         if not state.complete:
-            return Progress(sentence=f"the instance table is not complete: {_why_incomplete(look, state)}")
+            why, wake_at_s = _why_incomplete(look, state), None
+            if why == NO_OPERATOR and look.now_s < recovery.phase_since_s + OPERATOR_S:
+                why, wake_at_s = "the operator is to write it", recovery.phase_since_s + OPERATOR_S
+            return Progress(sentence=f"the instance table is not complete: {why}", wake_at_s=wake_at_s)
         return Progress(sentence="the instance table is complete", leave="complete", to=to, changes=changes)
     missing = [pod for pod in pods if not pod.ip]
     if missing and look.workload.role is not Role.TRAINING:
