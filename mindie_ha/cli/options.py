@@ -13,7 +13,8 @@ ServerOption = Annotated[
     str, typer.Option("--server", help="URL of a running controller, for example http://127.0.0.1:8080")
 ]
 KubeconfigOption = Annotated[
-    Path | None, typer.Option("--kubeconfig", help="ask the cluster itself with this kubeconfig")
+    Path | None,
+    typer.Option("--kubeconfig", help="ask the cluster itself with this kubeconfig, or $KUBECONFIG"),
 ]
 TokenOption = Annotated[
     Path | None,

@@ -25,7 +25,9 @@ class Level(StrEnum):
 def run(
     *,
     config: Annotated[Path | None, typer.Option(help="YAML file; see docs/settings.md")] = None,
-    kubeconfig: Annotated[Path | None, typer.Option(help="without it: the pod's service account")] = None,
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="without it: $KUBECONFIG, else the pod's service account")
+    ] = None,
     grpc_listen: Annotated[str, typer.Option(help="[HOST]:PORT, default :8899")] = "",
     http_listen: Annotated[str, typer.Option(help="[HOST]:PORT, default :8080")] = "",
     webhook: Annotated[bool, typer.Option("--webhook", help="serve the validating webhook, too")] = False,

@@ -13,6 +13,7 @@ import orjson
 from yarl import URL
 
 from mindie_ha.cli.tokens import headers
+from mindie_ha.cluster.connections import kubeconfig_of
 from mindie_ha.model.errors import Conflict, Denied, InputError, NotFound, Unreachable
 
 TIMEOUT_S = 10.0
@@ -71,8 +72,9 @@ def one_source(server: str, kubeconfig: Path | None) -> None:
 
 
 def some_cluster(kubeconfig: Path | None, *, advice: str) -> None:
-    """Refuse to look for a cluster outside a pod and without a kubeconfig."""
-    if kubeconfig is None and not os.environ.get("KUBERNETES_SERVICE_HOST"):
+    """Refuse to look for a cluster outside a pod and without a kubeconfig, given or of $KUBECONFIG."""
+    named = kubeconfig is not None or kubeconfig_of(os.environ)
+    if not named and not os.environ.get("KUBERNETES_SERVICE_HOST"):
         raise InputError(
             "no cluster is named, and this is not a pod of one", where="command line", advice=advice
         )

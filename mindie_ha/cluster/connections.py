@@ -12,6 +12,7 @@ thread; ours shares its connector, asks once, and saves a good part of each requ
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -159,10 +160,12 @@ class KubernetesTransport:
 
 
 async def connect(kubeconfig: str | None, *, user_agent: str = "mindie-ha") -> KubernetesTransport:
-    """A transport from a kubeconfig file, or with None from the service account of the pod we run in.
+    """A transport from a kubeconfig file, or with None from that of $KUBECONFIG, else from the pod's service
+    account.
 
     Raises InputError where the kubeconfig is not usable, ClusterError where the service account is not.
     """
+    kubeconfig = kubeconfig or kubeconfig_of(os.environ)
     if kubeconfig:
         _check_file(kubeconfig)
     from kubernetes_asyncio import client  # noqa: PLC0415 - large, see the module's note
@@ -175,6 +178,15 @@ async def connect(kubeconfig: str | None, *, user_agent: str = "mindie-ha") -> K
     except (OSError, ValueError) as error:  # certificate files that are missing or malformed
         raise _unusable(kubeconfig, error) from error
     return KubernetesTransport(api, kubeconfig=kubeconfig, user_agent=user_agent)
+
+
+def kubeconfig_of(environment: Mapping[str, str]) -> str:
+    """The file that KUBECONFIG names; of several the one that is there. Empty: none. Raises InputError."""
+    names = [name for name in environment.get("KUBECONFIG", "").split(os.pathsep) if name]
+    found = [name for name in names if Path(name).exists()] or names[:1]
+    if len(found) > 1:
+        raise InputError("names several files", where="KUBECONFIG", advice="give one with --kubeconfig FILE")
+    return found[0] if found else ""
 
 
 def _check_file(kubeconfig: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import re
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -71,6 +72,7 @@ def test_a_mistake_is_one_line_and_an_exit_code(
     arguments: tuple[str, ...], code: int, complaint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
     ended, out, err = call(*arguments)
     assert (ended, out) == (code, "")
     assert complaint in err
@@ -123,6 +125,21 @@ async def test_ranktable_show_and_diff_read_services_and_files(tmp_path: Path) -
         code, out, err = await ask(c, "ranktable", "show", "mindie/nobody")
         assert (code, out) == (1, "")
         assert "no table was published for mindie/nobody" in err
+
+
+def test_the_kubeconfig_of_the_environment_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    for command in ("status", "run"):
+        code, _, err = call(command)
+        assert (code, "kubeconfig /nowhere: is not usable: No such" in err) == (2, True), err
+    (tmp_path / "a").write_text("nonsense: [")
+    monkeypatch.setenv("KUBECONFIG", f"/nowhere{os.pathsep}{tmp_path / 'a'}")
+    code, _, err = call("status")
+    assert (code, f"kubeconfig {tmp_path / 'a'}: is not usable" in err) == (2, True), err
+    (tmp_path / "b").write_text("{}")
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'a'}{os.pathsep}{tmp_path / 'b'}")
+    code, _, err = call("status")
+    assert (code, "KUBECONFIG: names several files" in err) == (2, True), err
 
 
 @pytest.mark.parametrize("text", ["not JSON", "[]", '{"a": 1}'])
