@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import getpass
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -27,6 +27,7 @@ from mindie_ha.engine.isolation_desk import IsolationDesk, Recorded
 from mindie_ha.model.errors import InputError
 from mindie_ha.web.fault_reports import isolation_report
 
+TAINT = "node-taint"  # one of the `means` of an isolation
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _DURATION = re.compile(r"(?P<count>[0-9]{1,8})(?P<unit>[smhd]?)\Z")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9@._-]")
@@ -92,8 +93,8 @@ def release(
     done, left = run_async(_release(node, device, everything, Server.of(server, token_file), kubeconfig))
     if output is not Format.TEXT:
         print_document({"node": node, "released": done, "left": left}, output)
-    for entry in done if output is Format.TEXT else ():
-        print_line(f"{node}: {entry['id']} is released; the controller takes the taint off")
+    for line in _released(node, done, left) if output is Format.TEXT else ():
+        print_line(line)
     if done:
         return
     place = f"{device} of {node}" if device else node
@@ -121,6 +122,22 @@ async def _release(
         wanted = [entry for entry in standing if everything or entry["device"] == device]
         done = [(await door.release(node, entry["id"]))["isolation"] for entry in wanted]
         return done, [entry for entry in standing if entry not in wanted]
+
+
+def _released(node: str, done: list[dict[str, Any]], left: list[dict[str, Any]]) -> Iterator[str]:
+    """What follows for people: the taint goes with the last isolation that needs it."""
+    taints = [entry for entry in left if entry["means"] == TAINT]
+    for entry in done:
+        what = f"the isolation of {entry['device'] or 'the node itself'}"
+        if entry["means"] != TAINT:
+            follows = "the controller takes its public fault back"
+        else:
+            follows = "the taint stays" if taints else "the controller takes the taint off"
+        yield f"{node}: {what} is released ({entry['text'] or entry['reason']}); {follows}"
+    for entry in left if done else ():
+        who = ", ".join(owner.removeprefix("person:") for owner in entry["owner"])
+        place = entry["device"] or "the node itself"
+        yield f"  still isolated: {place}: {entry['text'] or entry['reason']} (for {who}); {entry['undo']}"
 
 
 def seconds(text: str) -> float | None:

@@ -15,6 +15,7 @@ from mindie_ha.cli.isolations import seconds, user
 from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption, TokenOption
 from mindie_ha.cli.output import Format, print_document, print_line
 from mindie_ha.cli.sources import fetch, one_source, run_async, send
+from mindie_ha.cli.status import still
 from mindie_ha.cli.tokens import Server
 from mindie_ha.model.errors import InputError
 from mindie_ha.policy import holds
@@ -40,7 +41,10 @@ def pause(
     kubeconfig: KubeconfigOption = None,
     output: OutputOption = Format.TEXT,
 ) -> None:
-    """Hold deletions: no new recovery, no new deletion; tables, releases and the rest go on."""
+    """Hold deletions. Recoveries open and isolate as ever, and wait before they delete; the rest goes on.
+
+    A pause of the same scope replaces the one that stands.
+    """
     scope, for_s = one_scope(cluster, namespace, service), seconds(duration)
     found = run_async(_pause(scope, reason, for_s, (Server.of(server, token_file), kubeconfig)))
     if output is not Format.TEXT:
@@ -49,6 +53,14 @@ def pause(
     until = f"for {duration}" if duration else "until it is resumed"
     new = "is paused" if found["changed"] else "was paused already"
     print_line(f"{scope} {new}, {until}: {found['pause']['text']}")
+    before = found.get("replaced")
+    if before is not None:
+        end = still(before["ends_at_s"], otherwise="until it was resumed")
+        print_line(
+            f"replaces the pause by {before['person'].removeprefix('person:')}, {end}: {before['text']}"
+        )
+    if found.get("note"):
+        print_line(f"note: {found['note']}")
     print_line(f"take it back with: {found['pause']['undo']}")
 
 

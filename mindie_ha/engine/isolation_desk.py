@@ -51,6 +51,7 @@ class IsolationDesk:
             now_s=now_s,
         )
         uid = self._uid(node)
+        isolating.card_of(self._store.node_view(node, now_s=now_s).node, device)
         async with self._writing(node):
             before = self._entry(node, wanted.id)
             ledger = await self._nodes.change(

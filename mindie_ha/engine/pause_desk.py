@@ -24,11 +24,14 @@ Change = Callable[[PauseLedger], PauseLedger]
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """What the ledger held and holds for a scope. `pause`: the one that stands, or that was taken back."""
+    """What the ledger held and holds for a scope. `pause`: the one that stands, or that was taken back;
+    `replaced`: the one that stood before, where it was another; `note`: what a person should know."""
 
     scope: str
     pause: Pause | None
     changed: bool
+    replaced: Pause | None = None
+    note: str = ""
 
 
 class PauseDesk:
@@ -46,7 +49,14 @@ class PauseDesk:
         wanted = holds.for_person(scope, text=text, person=person, for_s=for_s, now_s=now_s)
         self._check_service(scope)
         before, after = await self._change(lambda ledger: holds.paused(ledger, wanted, now_s=now_s))
-        return Paused(scope, holds.find(after, scope, now_s=now_s), changed=before != after)
+        changed = before != after
+        return Paused(
+            scope,
+            holds.find(after, scope, now_s=now_s),
+            changed=changed,
+            replaced=holds.find(before, scope, now_s=now_s) if changed else None,
+            note=self._empty(scope),
+        )
 
     async def resume(self, scope: str, *, person: str) -> Paused:
         """Take the pause of exactly this scope back; wider ones stand."""
@@ -82,6 +92,13 @@ class PauseDesk:
                 continue
             return pauses.ledger, after
         raise AssertionError("unreachable")
+
+    def _empty(self, scope: str) -> str:
+        """A namespace may be paused before anything is in it, but it may be a slip of the pen, too."""
+        kind, _, name = scope.partition("/")
+        if kind != "namespace" or any(one.namespace == name for one in self._store.scopes()):
+            return ""
+        return f"no service or job is in namespace {name} now; the pause is for those that come"
 
     def _check_service(self, scope: str) -> None:
         """A name that nobody has is a slip of the pen."""

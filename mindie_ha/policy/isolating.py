@@ -19,6 +19,7 @@ from mindie_ha.model.errors import InputError
 from mindie_ha.model.faults import Cause
 from mindie_ha.model.ledgers import MAX_PAST, Isolation, NodeLedger, PastIsolation
 from mindie_ha.model.levels import Level
+from mindie_ha.model.nodes import Node
 from mindie_ha.model.settings import ChipIsolation, FaultSettings
 from mindie_ha.policy import persons
 
@@ -29,6 +30,8 @@ SOFTWARE_WINDOW_S = 30.0
 MAX_PERSONS = 20
 MAX_CARD = 31  # the highest number that a public fault may name
 _CARD = re.compile(r".+-(?P<number>[0-9]{1,2})\Z")
+SERVERS = (8, 16)  # cards of a server, by model
+_CARD_NUMBER = re.compile(r"(?P<family>.+)-(?P<number>[0-9]{1,4})\Z")
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._]{0,40}-[0-9]{1,4}\Z")
 
 
@@ -78,6 +81,21 @@ def for_person(
         counted=False,
         means=means_for(device, settings),
     )
+
+
+def card_of(node: Node, device: str) -> None:
+    """Refuse a card that a server of this size does not have. Raises InputError.
+
+    A device plugin may have lost cards, so a server is taken to have as many as its model: 8 or 16.
+    """
+    match = _CARD_NUMBER.match(device)
+    if match is None or not node.capacity_npu:
+        return
+    slots = next((size for size in SERVERS if node.capacity_npu <= size), node.capacity_npu)
+    if int(match["number"]) >= slots:
+        family = match["family"]
+        what = f"node {node.name} has no card {device}, but {family}-0 to {family}-{slots - 1}"
+        raise InputError(what, where="device")
 
 
 def asked_by_person(ledger: NodeLedger, wanted: Isolation) -> NodeLedger:

@@ -85,7 +85,9 @@ async def _resume(request: web.Request) -> web.Response:
 def plain(done: Paused) -> dict[str, object]:
     """The answer as plain data, the same from the API and from a kubeconfig."""
     pause = pause_report(done.pause).model_dump(mode="json") if done.pause is not None else None
-    return {"scope": done.scope, "pause": pause, "changed": done.changed}
+    replaced = pause_report(done.replaced).model_dump(mode="json") if done.replaced is not None else None
+    found = {"scope": done.scope, "pause": pause, "changed": done.changed}
+    return {**found, "replaced": replaced, "note": done.note}
 
 
 def listed(desk: Desk) -> dict[str, object]:

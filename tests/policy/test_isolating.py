@@ -37,6 +37,28 @@ def fault(
     )
 
 
+@pytest.mark.parametrize(
+    ("capacity", "device", "words"),
+    [
+        pytest.param(8, "Ascend910-33", "has no card Ascend910-33, but Ascend910-0 to Ascend910-7", id="33"),
+        pytest.param(8, "Ascend910-8", "Ascend910-0 to Ascend910-7", id="first-beyond"),
+        pytest.param(8, "Ascend910-7", "", id="last"),
+        pytest.param(7, "Ascend910-7", "", id="one-is-lost"),
+        pytest.param(16, "Ascend910-15", "", id="a3"),
+        pytest.param(16, "Ascend910-16", "Ascend910-0 to Ascend910-15", id="beyond-a3"),
+        pytest.param(0, "Ascend910-33", "", id="not-reported"),
+        pytest.param(8, "", "", id="node"),
+    ],
+)
+def test_a_card_that_the_server_cannot_have_is_refused(capacity: int, device: str, words: str) -> None:
+    node = Node(name="n0", capacity_npu=capacity)
+    if not words:
+        isolating.card_of(node, device)
+        return
+    with pytest.raises(InputError, match=words):
+        isolating.card_of(node, device)
+
+
 def forget(ledger: NodeLedger) -> NodeLedger:
     """The isolation is over; its past stays."""
     return ledger.model_copy(update={"isolations": ()})

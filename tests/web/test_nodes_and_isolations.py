@@ -116,10 +116,18 @@ async def test_the_commands_isolate_and_release_by_the_server() -> None:
         assert (code, out) == (1, "")
         assert "is not isolated, but Ascend910-3, the node itself is" in err
         code, out, _ = await ask(c, "release", node)
-        assert (code, out) == (0, f"{node}: Person:- is released; the controller takes the taint off\n")
+        assert (code, out.splitlines()[0]) == (
+            0,
+            f"{node}: the isolation of the node itself is released (fan); the taint stays",
+        )
+        undo = f"mindie-ha release {node} --device Ascend910-3"
+        assert out.splitlines()[1].startswith("  still isolated: Ascend910-3: hbm (for ")
+        assert out.endswith(f"; {undo}\n")
+        assert "Person" not in out
         assert TAINT in c.taints(node)
-        code, _, _ = await ask(c, "release", node, "--all")
-        assert code == 0
+        code, out, _ = await ask(c, "release", node, "--all")
+        words = "the isolation of Ascend910-3 is released (hbm); the controller takes the taint off"
+        assert (code, out) == (0, f"{node}: {words}\n")
         await c.until(lambda: TAINT not in c.taints(node), "released")
         code, out, _ = await ask(c, "release", node, "--all")
         assert (code, out) == (0, f"{node}: nothing is isolated\n")

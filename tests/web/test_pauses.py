@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,10 @@ async def test_the_commands_pause_and_resume_by_the_server() -> None:
         code, out, err = await ask(c, "pause", "--cluster", "--reason", "work", "--for", "2h")
         assert (code, err) == (0, "")
         assert out == "cluster is paused, for 2h: work\ntake it back with: mindie-ha resume --cluster\n"
+        code, out, _ = await ask(c, "pause", "--cluster", "--reason", "longer")
+        assert (code, out.splitlines()[0]) == (0, "cluster is paused, until it is resumed: longer")
+        assert re.fullmatch(r"replaces the pause by \S+, for \d+ s more: work", out.splitlines()[1])
+        await ask(c, "pause", "--cluster", "--reason", "work")
         code, out, _ = await ask(c, "pause", "--service", SERVICE, "--reason", "more")
         assert (code, out.splitlines()[0]) == (
             0,
@@ -89,6 +94,7 @@ async def test_the_record_is_written_without_a_controller(tmp_path: Path) -> Non
         at = ("--kubeconfig", path)
         code, out, _ = await command("pause", "--namespace", "x", "--reason", "work", *at)
         assert (code, out.splitlines()[0]) == (0, "namespace/x is paused, until it is resumed: work")
+        assert "no service or job is in namespace x now" in out.splitlines()[1]
         stored = await c.api.get("ConfigMap", "mindie-ha-pauses", "mindx-dl")
         assert stored is not None
         assert [one["scope"] for one in json.loads(stored["data"]["ledger.json"])["pauses"]] == [
