@@ -295,7 +295,7 @@ class GrpcSettings(Section):
     """The gRPC face (facts of the wire: rank table contract §4.1)."""
 
     listen: str = ":8899"
-    upstream: str = Field("", description="host:port of the renamed ClusterD Service; empty: none")
+    upstream: str = Field("", description="host:port of ClusterD's second Service; empty: none")
     upstream_tls_ca: str = Field("", description="PEM file; with it the upstream is dialled with TLS")
     upstream_tls_cert: str = Field("", description="PEM file; what we show to the upstream, if it asks")
     upstream_tls_key: str = Field("", description="PEM file")
