@@ -18,18 +18,34 @@ PACKAGE = Path(__file__).resolve().parents[2] / "mindie_ha"
 REASON = re.compile(r"[A-Z][a-z]+[A-Za-z]+")
 
 
+def trees() -> list[ast.Module]:
+    return [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))]
+
+
+def constants(modules: list[ast.Module]) -> dict[str, set[str]]:
+    """What a name of a module stands for, wherever it is given a text."""
+    found: dict[str, set[str]] = {}
+    for node in (each for module in modules for each in module.body):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            for target in (each for each in node.targets if isinstance(each, ast.Name)):
+                found.setdefault(target.id, set()).add(str(node.value.value))
+    return found
+
+
 def told() -> Iterator[str]:
-    """Reasons that the source gives by name to notices, parks and refusals."""
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call):
-                continue
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            first = node.args[:1] if name in ("Notice", "Refusal") else []
-            named = [word.value for word in node.keywords if name == "park" and word.arg == "reason"]
-            for value in (*first, *named):
-                if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                    yield value.value
+    """Reasons that the source gives to notices, parks and refusals, as texts or by names."""
+    modules = trees()
+    known = constants(modules)
+    for node in (each for module in modules for each in ast.walk(module)):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        first = node.args[:1] if name in ("Notice", "Refusal") else []
+        named = [word.value for word in node.keywords if name == "park" and word.arg == "reason"]
+        for value in (*first, *named):
+            if isinstance(value, ast.Constant):
+                yield str(value.value)
+            yield from known.get(getattr(value, "id", getattr(value, "attr", "")), ())
 
 
 def test_every_reason_has_its_row() -> None:
