@@ -134,6 +134,9 @@ class Facts:
         if old == workload:
             return nothing()
         touched = self.drop_workload(workload.uid)
+        before = self.uid_of.get(workload.key, workload.uid)
+        if before != workload.uid:  # a watch that fell silent did not tell of its end
+            touched.scopes |= self.drop_workload(before).scopes
         self.workloads[workload.uid] = workload
         self.uid_of[workload.key] = workload.uid
         self.by_scope.add(workload.scope, workload.uid)

@@ -36,6 +36,8 @@ class Ledgers:
 
     async def save_workload(self, ledger: WorkloadLedger, *, workload: Workload, version: str) -> Written:
         """Write a workload's memory; it goes when the workload goes."""
+        if not version:
+            await self._stands(workload)
         return await self._save(
             documents.workload_ledger_key(workload),
             ledger,
@@ -50,12 +52,15 @@ class Ledgers:
         self, ledger: ServiceLedger, *, workloads: Iterable[Workload], version: str
     ) -> Written:
         """Write a service's ids and table; it goes when the last of the service's `workloads` goes."""
+        listed = tuple(workloads)[:MAX_OWNERS]
+        if not version and listed:
+            await self._stands(listed[-1])
         return await self._save(
             documents.service_ledger_key(ledger.namespace, ledger.job_id),
             ledger,
             label="service",
             annotations={documents.ANNOTATION_JOB_ID: ledger.job_id},
-            owners=tuple(_owned_by(workload) for workload in workloads)[:MAX_OWNERS],
+            owners=tuple(_owned_by(workload) for workload in listed),
             limit=documents.MAX_SERVICE_BYTES,
             version=version,
         )
@@ -101,6 +106,13 @@ class Ledgers:
             limit=documents.MAX_PUBLIC_BYTES,
             version=present.resource_version if present is not None else "",
         )
+
+    async def _stands(self, workload: Workload) -> None:
+        """Before a first ledger: its owner is there. What a watch that fell silent still shows may be gone;
+        a ledger for it would be collected and written again without end."""
+        owner = _owned_by(workload)
+        if owner["uid"] == workload.uid:
+            await self._writer.confirm(BY_KIND[workload.kind].resource, workload.key, uid=workload.uid)
 
     async def _save(
         self,

@@ -319,6 +319,17 @@ class Writer:
         except NotFound:
             return  # the watch tells
 
+    async def confirm(self, resource: Resource, key: ObjectKey, *, uid: str) -> None:
+        """Read an object into the store. Conflict where it is gone, or another one has its name."""
+        try:
+            raw = await self._client.get(resource, key)
+        except NotFound as error:
+            raise Conflict(f"{resource.kind} {key} (uid {uid}) is gone", status=409) from error
+        self._answers.apply_response(raw)
+        found = _part(decode_json(raw, where=f"{resource.kind} {key}"), "metadata").get("uid")
+        if found != uid:
+            raise Conflict(f"{resource.kind} {key} is another one by now ({found})", status=409)
+
     # -- machinery -----------------------------------------------------------------------------------
 
     async def _write(

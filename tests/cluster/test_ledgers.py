@@ -344,3 +344,19 @@ def _pod_of(epoch: int, attempt: int, rank: int) -> Pod:
         rank=rank,
         devices=tuple(f"Ascend910-{card}" for card in range(8)),
     )
+
+
+async def test_no_ledger_is_written_for_a_job_that_is_gone_while_its_watch_is_silent(
+    cluster: Cluster,
+) -> None:
+    await new_job(cluster)
+    process = await Process(cluster).watching()
+    workload = process.workload()
+    await cluster.request("DELETE", f"{JOBS}/p0")
+    with pytest.raises(Conflict, match="is gone"):
+        await process.ledgers.save_workload(with_epoch(workload, 1), workload=workload, version="")
+    await new_job(cluster)
+    with pytest.raises(Conflict, match="another one"):
+        await process.ledgers.save_workload(with_epoch(workload, 1), workload=workload, version="")
+    assert process.workload().uid != workload.uid
+    assert len(process.store.workloads_of(SERVICE)) == 1
