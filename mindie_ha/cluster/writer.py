@@ -26,7 +26,7 @@ from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.logs import Log
 from mindie_ha.kit.metrics import Metrics
 from mindie_ha.kit.paces import Pace
-from mindie_ha.model.errors import Conflict, InputError, MindieHaError, NotFound, Unreachable
+from mindie_ha.model.errors import Conflict, Denied, InputError, MindieHaError, NotFound, Unreachable
 from mindie_ha.model.ids import ObjectKey, PodUID
 from mindie_ha.model.nodes import Taint
 from mindie_ha.model.settings import ClusterSettings
@@ -325,6 +325,8 @@ class Writer:
             raw = await self._client.get(resource, key)
         except NotFound as error:
             raise Conflict(f"{resource.kind} {key} (uid {uid}) is gone", status=409) from error
+        except Denied:
+            return  # we may watch it and not read it: then what the watch shows has to do
         self._answers.apply_response(raw)
         found = _part(decode_json(raw, where=f"{resource.kind} {key}"), "metadata").get("uid")
         if found != uid:
