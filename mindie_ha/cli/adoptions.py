@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
-import orjson
 import typer
 
 from mindie_ha.app import adoption_desk
@@ -15,7 +13,7 @@ from mindie_ha.cli.isolations import user
 from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption, TokenOption
 from mindie_ha.cli.output import Format, print_document, print_line
 from mindie_ha.cli.resets import workload_key
-from mindie_ha.cli.sources import one_source, run_async, send
+from mindie_ha.cli.sources import ask, one_source, run_async, workload_path
 from mindie_ha.cli.tokens import Server
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.policy.ownership import Mode
@@ -57,7 +55,5 @@ async def _adopt(
     if not server:
         async with adoption_desk(load_settings(), kubeconfig=kubeconfig) as desk:
             return plain(await desk.adopt(key, **wish, person=user()))
-    path = f"/v1/workloads/{quote(key.namespace, safe='')}/{quote(key.name, safe='')}/adopt"
-    body, _ = await send(server, path, method="POST", body={**wish, "person": user()})
-    found: dict[str, Any] = orjson.loads(body)
-    return found
+    body = {**wish, "person": user()}
+    return await ask(server, workload_path(key, "adopt"), method="POST", body=body)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import orjson
 import typer
 
 from mindie_ha.app import explainer
@@ -20,7 +19,7 @@ from mindie_ha.cli.configs import load_settings
 from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption, TokenOption
 from mindie_ha.cli.output import Format, print_document, print_line, print_table
 from mindie_ha.cli.resets import workload_key
-from mindie_ha.cli.sources import fetch, one_source, run_async
+from mindie_ha.cli.sources import ask, one_source, run_async, workload_path
 from mindie_ha.cli.status import age, fault_words, workload_row
 from mindie_ha.cli.tokens import Server
 from mindie_ha.model.ids import ObjectKey
@@ -41,7 +40,7 @@ def why(
 ) -> None:
     """Tell why a workload is as it is: state, what it waits for and until when, every decision in order."""
     key = workload_key(workload)
-    path = f"/v1/workloads/{quote(key.namespace, safe='')}/{quote(key.name, safe='')}/why?limit={limit}"
+    path = workload_path(key, f"why?limit={limit}")
 
     async def here(found: Explainer) -> WhyReport:
         return await found.why(key, limit=limit)
@@ -106,9 +105,7 @@ async def _asked(path: str, here: Any, server: str, kubeconfig: Path | None) -> 
     """The answer of a controller, or of the caches that this command fills, as plain data."""
     one_source(server, kubeconfig)
     if server:
-        body, _ = await fetch(server, path)
-        answer: dict[str, Any] = orjson.loads(body)
-        return answer
+        return await ask(server, path)
     async with explainer(load_settings(), kubeconfig=kubeconfig) as desk:
         report = await here(desk)
     found: dict[str, Any] = report.model_dump(mode="json")
@@ -118,7 +115,7 @@ async def _asked(path: str, here: Any, server: str, kubeconfig: Path | None) -> 
 def why_lines(found: dict[str, Any]) -> Iterator[str]:
     """One workload for people."""
     report, waits = found["report"], found["waits_for"]
-    name, _, _, ready, nodes, *_ = workload_row(report)
+    _, _, _, ready, nodes, *_ = workload_row(report)
     yield f"{found['workload']} ({report['role']}): {report['state']}, {ready} ready on {nodes}"
     yield f"now: {report['sentence']}"
     for fault in report["faults"]:
@@ -138,7 +135,6 @@ def why_lines(found: dict[str, Any]) -> Iterator[str]:
     yield from _decision_lines(found)
     for past in found["closed"]:
         yield f"before: #{past['epoch']} {past['cause']}, {past['outcome']} after {past['took_s']:g} s"
-    del name
 
 
 def _decision_lines(found: dict[str, Any]) -> Iterator[str]:

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import orjson
 import typer
 
 from mindie_ha.app import observe_faults
 from mindie_ha.cli.configs import load_settings
 from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption, TokenOption
 from mindie_ha.cli.output import Format, print_document, print_line
-from mindie_ha.cli.sources import fetch, one_source, run_async
+from mindie_ha.cli.sources import ask, one_source, run_async
 from mindie_ha.cli.status import age
 from mindie_ha.cli.tokens import Server
 
@@ -46,9 +45,7 @@ async def gather(node: str, server: str, kubeconfig: Path | None) -> dict[str, A
     one_source(server, kubeconfig)
     if server:
         path = f"/v1/faults?node={quote(node, safe='')}" if node else "/v1/faults"
-        body, _ = await fetch(server, path)
-        found: dict[str, Any] = orjson.loads(body)
-        return found
+        return await ask(server, path)
     fleet = await observe_faults(load_settings(), node=node, kubeconfig=kubeconfig)
     return fleet.model_dump(mode="json")
 

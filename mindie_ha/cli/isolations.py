@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Annotated, Any, Protocol
 from urllib.parse import quote
 
-import orjson
 import typer
 
 from mindie_ha.app import isolation_desk
 from mindie_ha.cli.configs import load_settings
 from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption, TokenOption
 from mindie_ha.cli.output import Format, complain, print_document, print_line
-from mindie_ha.cli.sources import fetch, one_source, run_async, send
+from mindie_ha.cli.sources import ask, one_source, run_async
 from mindie_ha.cli.tokens import Server
 from mindie_ha.engine.isolation_desk import IsolationDesk, Recorded
 from mindie_ha.model.errors import InputError
@@ -177,23 +176,19 @@ class ApiDoor:
 
     async def standing(self, node: str) -> list[dict[str, Any]]:
         """See `Door`."""
-        body, _ = await fetch(self._server, f"/v1/nodes/{quote(node, safe='')}")
-        return [entry for entry in orjson.loads(body)["isolations"] if entry["in_force"]]
+        found = await ask(self._server, f"/v1/nodes/{quote(node, safe='')}")
+        return [entry for entry in found["isolations"] if entry["in_force"]]
 
     async def isolate(self, node: str, *, device: str, reason: str, for_s: float | None) -> dict[str, Any]:
         """See `Door`."""
         asked = {"reason": reason, "device": device, "for_s": for_s, "person": user()}
         path = f"/v1/nodes/{quote(node, safe='')}/isolations"
-        body, _ = await send(self._server, path, method="POST", body=asked)
-        found: dict[str, Any] = orjson.loads(body)
-        return found
+        return await ask(self._server, path, method="POST", body=asked)
 
     async def release(self, node: str, isolation_id: str) -> dict[str, Any]:
         """See `Door`."""
         place = f"/v1/nodes/{quote(node, safe='')}/isolations/{quote(isolation_id, safe='')}"
-        body, _ = await send(self._server, f"{place}?person={quote(user(), safe='')}", method="DELETE")
-        found: dict[str, Any] = orjson.loads(body)
-        return found
+        return await ask(self._server, f"{place}?person={quote(user(), safe='')}", method="DELETE")
 
 
 class LedgerDoor:

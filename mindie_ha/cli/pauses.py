@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import orjson
 import typer
 
 from mindie_ha.app import pause_desk
@@ -14,7 +13,7 @@ from mindie_ha.cli.configs import load_settings
 from mindie_ha.cli.isolations import seconds, user
 from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption, TokenOption
 from mindie_ha.cli.output import Format, print_document, print_line
-from mindie_ha.cli.sources import fetch, one_source, run_async, send
+from mindie_ha.cli.sources import ask, one_source, run_async
 from mindie_ha.cli.status import still
 from mindie_ha.cli.tokens import Server
 from mindie_ha.model.errors import InputError
@@ -99,9 +98,7 @@ async def _pause(scope: str, reason: str, for_s: float | None, at: At) -> dict[s
         async with pause_desk(load_settings(), kubeconfig=kubeconfig) as desk:
             return plain(await desk.pause(scope, text=reason, person=user(), for_s=for_s))
     asked = {"scope": scope, "reason": reason, "person": user(), "for_s": for_s}
-    body, _ = await send(server, "/v1/pauses", method="POST", body=asked)
-    found: dict[str, Any] = orjson.loads(body)
-    return found
+    return await ask(server, "/v1/pauses", method="POST", body=asked)
 
 
 async def _resume(scope: str, at: At) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -114,6 +111,6 @@ async def _resume(scope: str, at: At) -> tuple[dict[str, Any], list[dict[str, An
             rest: dict[str, Any] = listed(desk)
             return done, rest["pauses"]
     place = f"/v1/pauses/{quote(scope)}?person={quote(user(), safe='')}"
-    body, _ = await send(server, place, method="DELETE")
-    others, _ = await fetch(server, "/v1/pauses")
-    return orjson.loads(body), orjson.loads(others)["pauses"]
+    done = await ask(server, place, method="DELETE")
+    others = await ask(server, "/v1/pauses")
+    return done, others["pauses"]

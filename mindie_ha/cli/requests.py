@@ -5,9 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
-import orjson
 import typer
 
 from mindie_ha.app import request_desk
@@ -16,7 +14,7 @@ from mindie_ha.cli.isolations import user
 from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption, TokenOption
 from mindie_ha.cli.output import Format, print_document, print_line
 from mindie_ha.cli.resets import workload_key
-from mindie_ha.cli.sources import one_source, run_async, send
+from mindie_ha.cli.sources import ask, one_source, run_async, workload_path
 from mindie_ha.cli.tokens import Server
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.policy.asking import Wish
@@ -62,11 +60,8 @@ async def _recover(key: ObjectKey, wish: Wish, server: str, kubeconfig: Path | N
     if not server:
         async with request_desk(load_settings(), kubeconfig=kubeconfig) as desk:
             return plain(await desk.recover(key, wish))
-    path = f"/v1/workloads/{quote(key.namespace, safe='')}/{quote(key.name, safe='')}/recover"
     body = {"reason": wish.text, "rung": wish.rung, "pods": list(wish.pods), "person": wish.person}
-    answer, _ = await send(server, path, method="POST", body=body)
-    found: dict[str, Any] = orjson.loads(answer)
-    return found
+    return await ask(server, workload_path(key, "recover"), method="POST", body=body)
 
 
 def _pods(names: list[str]) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
-import orjson
 import typer
 
 from mindie_ha.app import rearm_desk
@@ -14,7 +12,7 @@ from mindie_ha.cli.configs import load_settings
 from mindie_ha.cli.isolations import user
 from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption, TokenOption
 from mindie_ha.cli.output import Format, print_document, print_line
-from mindie_ha.cli.sources import one_source, run_async, send
+from mindie_ha.cli.sources import ask, one_source, run_async, workload_path
 from mindie_ha.cli.tokens import Server
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey
@@ -57,7 +55,5 @@ async def _reset(key: ObjectKey, reason: str, server: str, kubeconfig: Path | No
     if not server:
         async with rearm_desk(load_settings(), kubeconfig=kubeconfig) as desk:
             return plain(await desk.reset(key, text=reason, person=user()))
-    path = f"/v1/workloads/{quote(key.namespace, safe='')}/{quote(key.name, safe='')}/reset"
-    body, _ = await send(server, path, method="POST", body={"reason": reason, "person": user()})
-    found: dict[str, Any] = orjson.loads(body)
-    return found
+    body = {"reason": reason, "person": user()}
+    return await ask(server, workload_path(key, "reset"), method="POST", body=body)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import aiohttp
 import orjson
@@ -15,6 +16,7 @@ from yarl import URL
 from mindie_ha.cli.tokens import headers
 from mindie_ha.cluster.connections import kubeconfig_of
 from mindie_ha.model.errors import Conflict, Denied, InputError, NotFound, Unreachable
+from mindie_ha.model.ids import ObjectKey
 
 TIMEOUT_S = 10.0
 T = TypeVar("T")
@@ -45,6 +47,18 @@ async def send(server: str, path: str, *, method: str, body: object = None) -> t
         raise InputError("not a URL", where=f"--server {server}") from None
     except (aiohttp.ClientError, TimeoutError) as error:
         raise Unreachable(f"{server} does not answer: {_why(error)}; is `mindie-ha run` there?") from None
+
+
+async def ask(server: str, path: str, *, method: str = "GET", body: object = None) -> dict[str, Any]:
+    """What a controller answers, as plain data. Raises InputError, NotFound, ClusterError."""
+    answer, _ = await send(server, path, method=method, body=body)
+    found: dict[str, Any] = orjson.loads(answer)
+    return found
+
+
+def workload_path(key: ObjectKey, word: str) -> str:
+    """Where a controller tells of one workload, or takes a wish for it."""
+    return f"/v1/workloads/{quote(key.namespace, safe='')}/{quote(key.name, safe='')}/{word}"
 
 
 def _check(status: int, body: bytes, *, server: str, path: str) -> None:

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
 import typer
 
 from mindie_ha.app import observe
 from mindie_ha.cli.configs import load_settings
 from mindie_ha.cli.options import KubeconfigOption, OutputOption, ServerOption, TokenOption
 from mindie_ha.cli.output import Format, print_document, print_line, print_table
-from mindie_ha.cli.sources import fetch, one_source, run_async
+from mindie_ha.cli.sources import ask, one_source, run_async
 from mindie_ha.cli.tokens import Server
 from mindie_ha.web.standing import API_SERVER, CONTROLLER
 
@@ -44,9 +43,7 @@ async def gather(server: str, kubeconfig: Path | None) -> dict[str, Any]:
     """Reports of all scopes, and the objects that cannot be understood, as plain data."""
     one_source(server, kubeconfig)
     if server:
-        body, _ = await fetch(server, "/v1/services")
-        found: dict[str, Any] = orjson.loads(body)
-        return found
+        return await ask(server, "/v1/services")
     overview = await observe(load_settings(), kubeconfig=kubeconfig)
     found = overview.model_dump(mode="json")
     for service in found["services"]:

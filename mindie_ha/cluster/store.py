@@ -49,7 +49,7 @@ from mindie_ha.model.nodes import Node
 from mindie_ha.model.pauses import Pauses
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.public_faults import PublicFaultLedger
-from mindie_ha.model.reset_configs import RESET_CONFIG_PREFIX
+from mindie_ha.model.reset_configs import name_of as reset_config_name
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import FleetView, NodeView, ScopeView, WorkloadView
 from mindie_ha.model.workloads import ROLES_BY_APP, PodGroup, RingsConfig, Role, Workload
@@ -399,7 +399,7 @@ class Store:
             podgroup=group,
             rings=rings,
             reset=self._maps.resets.get(
-                ObjectKey(workload.key.namespace, f"{RESET_CONFIG_PREFIX}{workload.key.name}")
+                ObjectKey(workload.key.namespace, reset_config_name(workload.key.name))
             ),
             faults=collected.faults,
             remarks=collected.remarks,

@@ -32,6 +32,8 @@ from mindie_ha.model.nodes import Taint
 from mindie_ha.model.settings import ClusterSettings
 
 Body = dict[str, Any]  # an object as decoded JSON
+Amendment = Callable[[Body, Body], Body | None]
+"""From an object and its metadata to a merge patch; None: it is so already."""
 
 
 class Fence(Protocol):
@@ -123,12 +125,8 @@ class Writer:
 
     async def set_taint(self, node: str, *, uid: str, taint: Taint, present: bool) -> Written:
         """Put our taint on a node or take it off; taints of others stay. NotFound if it was replaced."""
-        key = ObjectKey("", node)
 
-        async def attempt(unsure: bool) -> Written:
-            current, meta = await self._read(NODE, key)
-            if uid and meta.get("uid") != uid:
-                raise NotFound(f"node {node} with UID {uid} is gone", status=404)
+        def amendment(current: Body, _meta: Body) -> Body | None:
             taints = _taints_of(current)
             wanted = [
                 one for one in taints if (one.get("key"), one.get("effect")) != (taint.key, taint.effect)
@@ -136,73 +134,50 @@ class Writer:
             if present:
                 wanted.append(_taint(taint))
             if _same_taints(taints, wanted):
-                return Written.DONE if unsure else Written.ALREADY
-            patch = {
-                "metadata": {"resourceVersion": meta["resourceVersion"]},
-                "spec": {"taints": wanted or None},
-            }
-            await self._patch(NODE, key, patch)
-            return Written.DONE
+                return None
+            return {"spec": {"taints": wanted or None}}
 
         detail = {"taint": taint.key, "present": present}
-        return await self._write("patch", NODE, key, attempt, detail=detail, again_on_conflict=True)
+        return await self._amend(NODE, ObjectKey("", node), amendment, uid=uid or None, detail=detail)
 
     async def label_pod(self, key: ObjectKey, *, uid: PodUID, name: str, value: str | None) -> Written:
         """Set one label of exactly this pod, or take it off (None). Gone or replaced already is fine."""
 
-        async def attempt(unsure: bool) -> Written:
-            try:
-                _, meta = await self._read(POD, key)
-            except NotFound:
-                return Written.ALREADY
-            if meta.get("uid") != uid:
-                return Written.ALREADY
-            if _part(meta, "labels").get(name) == value:
-                return Written.DONE if unsure else Written.ALREADY
-            patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "labels": {name: value}}}
-            await self._patch(POD, key, patch)
-            return Written.DONE
+        def amendment(_current: Body, meta: Body) -> Body | None:
+            return None if _part(meta, "labels").get(name) == value else _labels({name: value})
+
+        async def nothing() -> Written:
+            return Written.ALREADY
 
         detail = {"uid": uid, "label": name, "value": value}
-        return await self._write("patch", POD, key, attempt, detail=detail, again_on_conflict=True)
+        return await self._amend(POD, key, amendment, uid=uid, detail=detail, where_absent=nothing)
 
     async def annotate_podgroup(self, key: ObjectKey, *, uid: str, name: str, value: str) -> Written:
         """Add an annotation. Conflict where it stands with another value: that is somebody else's mark."""
 
-        async def attempt(unsure: bool) -> Written:
-            _, meta = await self._read(POD_GROUP, key)
-            if meta.get("uid") != uid:
-                raise NotFound(f"podgroup {key} with UID {uid} is gone", status=404)
+        def amendment(_current: Body, meta: Body) -> Body | None:
             found = _part(meta, "annotations").get(name)
             if found == value:
-                return Written.DONE if unsure else Written.ALREADY
+                return None
             if found is not None:
                 raise ForeignMark(f"podgroup {key}: annotation {name} is {found!r}", status=409)
-            patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "annotations": {name: value}}}
-            await self._patch(POD_GROUP, key, patch)
-            return Written.DONE
+            return {"metadata": {"annotations": {name: value}}}
 
         detail = {"annotation": name, "value": value}
-        return await self._write("patch", POD_GROUP, key, attempt, detail=detail, again_on_conflict=True)
+        return await self._amend(POD_GROUP, key, amendment, uid=uid, detail=detail)
 
     async def label_workload(
         self, resource: Resource, key: ObjectKey, *, uid: str, labels: Mapping[str, str], by: str
     ) -> Written:
         """Set labels of the owner of pods, as somebody asked. NotFound if it was made anew meanwhile."""
 
-        async def attempt(unsure: bool) -> Written:
-            _, meta = await self._read(resource, key)
-            if meta.get("uid") != uid:
-                raise NotFound(f"{resource.kind} {key} with UID {uid} is gone", status=404)
+        def amendment(_current: Body, meta: Body) -> Body | None:
             present = _part(meta, "labels")
-            if all(present.get(name) == value for name, value in labels.items()):
-                return Written.DONE if unsure else Written.ALREADY
-            patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "labels": dict(labels)}}
-            await self._patch(resource, key, patch)
-            return Written.DONE
+            stands = all(present.get(name) == value for name, value in labels.items())
+            return None if stands else _labels(labels)
 
         detail = {"labels": dict(labels), "by": by}
-        return await self._write("patch", resource, key, attempt, detail=detail, again_on_conflict=True)
+        return await self._amend(resource, key, amendment, uid=uid, detail=detail)
 
     async def put_config_map(self, body: Body, *, resource_version: str) -> Written:
         """Compare and swap: create if `resource_version` is empty, else replace exactly that version.
@@ -250,24 +225,15 @@ class Writer:
         `change` gets the present text (None: absent) and returns the wanted one (None: leave it).
         """
 
-        async def attempt(unsure: bool) -> Written:
-            try:
-                current, meta = await self._read(CONFIG_MAP, key)
-            except NotFound:
-                return await self._first(key, name, change(None), labels or {})
+        def amendment(current: Body, _meta: Body) -> Body | None:
             present = _part(current, "data").get(name)
             wanted = change(present)
-            if wanted is None or wanted == present:
-                return Written.DONE if unsure else Written.ALREADY
-            version = meta["resourceVersion"]
-            await self._patch(
-                CONFIG_MAP, key, {"metadata": {"resourceVersion": version}, "data": {name: wanted}}
-            )
-            return Written.DONE
+            return None if wanted is None or wanted == present else {"data": {name: wanted}}
 
-        return await self._write(
-            "patch", CONFIG_MAP, key, attempt, detail={"key": name}, again_on_conflict=True
-        )
+        async def first() -> Written:
+            return await self._first(key, name, change(None), labels or {})
+
+        return await self._amend(CONFIG_MAP, key, amendment, detail={"key": name}, where_absent=first)
 
     async def patch_config_map(
         self, key: ObjectKey, *, change: Callable[[Mapping[str, str]], Mapping[str, str | None]]
@@ -277,16 +243,11 @@ class Writer:
         `change` gets the present data and returns the keys that differ (None: take it away).
         """
 
-        async def attempt(unsure: bool) -> Written:
-            current, meta = await self._read(CONFIG_MAP, key)
+        def amendment(current: Body, _meta: Body) -> Body | None:
             wanted = dict(change(_part(current, "data")))
-            if not wanted:
-                return Written.DONE if unsure else Written.ALREADY
-            version = {"resourceVersion": meta["resourceVersion"]}
-            await self._patch(CONFIG_MAP, key, {"metadata": version, "data": wanted})
-            return Written.DONE
+            return {"data": wanted} if wanted else None
 
-        return await self._write("patch", CONFIG_MAP, key, attempt, again_on_conflict=True)
+        return await self._amend(CONFIG_MAP, key, amendment)
 
     async def create_event(self, namespace: str, body: Body) -> str:
         """Create a Kubernetes Event; its name."""
@@ -379,13 +340,45 @@ class Writer:
             log.info("written", result=result)
         return written
 
-    async def _read(self, resource: Resource, key: ObjectKey) -> tuple[Body, Body]:
-        """An object and its metadata as they are now."""
+    async def _amend(
+        self,
+        resource: Resource,
+        key: ObjectKey,
+        amendment: Amendment,
+        *,
+        uid: str | None = None,
+        detail: Mapping[str, object] | None = None,
+        where_absent: Callable[[], Awaitable[Written]] | None = None,
+    ) -> Written:
+        """Read, change, write only if nothing moved meanwhile; with `uid` exactly that object.
+
+        `where_absent` speaks where the object is gone or another one has its name; without it: NotFound.
+        """
+
+        async def attempt(unsure: bool) -> Written:
+            try:
+                current, meta = await self._read(resource, key, uid=uid)
+            except NotFound:
+                if where_absent is None:
+                    raise
+                return await where_absent()
+            patch = amendment(current, meta)
+            if patch is None:
+                return Written.DONE if unsure else Written.ALREADY
+            await self._patch(resource, key, _onto(meta, patch))
+            return Written.DONE
+
+        return await self._write("patch", resource, key, attempt, detail=detail, again_on_conflict=True)
+
+    async def _read(self, resource: Resource, key: ObjectKey, *, uid: str | None = None) -> tuple[Body, Body]:
+        """An object and its metadata as they are now. NotFound where `uid` is given and another's."""
         where = f"{resource.kind} {key}"
         current = decode_json(await self._client.get(resource, key), where=where)
         meta = current.get("metadata")
         if not isinstance(meta, dict) or not isinstance(meta.get("resourceVersion"), str):
             raise InputError("has no metadata.resourceVersion", where=where)
+        if uid is not None and meta.get("uid") != uid:
+            raise NotFound(f"{where} with UID {uid} is gone", status=404)
         return current, meta
 
     async def _send(self, request: Callable[[], Awaitable[bytes]]) -> None:
@@ -427,8 +420,7 @@ class Writer:
         self._log.warning(
             "labels of a ConfigMap of ours were taken away; put back", object=str(key), lost=lost
         )
-        patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "labels": lost}}
-        await self._patch(CONFIG_MAP, key, patch)
+        await self._patch(CONFIG_MAP, key, _onto(meta, _labels(lost)))
         return True
 
     async def _deleted(self, key: ObjectKey, uid: str, grace_s: int | None) -> bool:
@@ -464,6 +456,16 @@ def _part(content: Body, name: str) -> Body:
     """An object inside an object; empty where it is absent or no object."""
     found = content.get(name)
     return found if isinstance(found, dict) else {}
+
+
+def _labels(labels: Mapping[str, str | None]) -> Body:
+    return {"metadata": {"labels": dict(labels)}}
+
+
+def _onto(meta: Body, patch: Body) -> Body:
+    """`patch` for exactly the version that was read."""
+    version = {"resourceVersion": meta["resourceVersion"]}
+    return {**patch, "metadata": {**version, **patch.get("metadata", {})}}
 
 
 def _taints_of(node: Body) -> list[Body]:

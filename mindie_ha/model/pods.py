@@ -63,6 +63,11 @@ class Pod:
         return self.phase in (PodPhase.FAILED, PodPhase.SUCCEEDED)
 
     @property
+    def runs(self) -> bool:
+        """Whether it is Running and no container waits to be started again, as all do in a crash loop."""
+        return self.phase is PodPhase.RUNNING and not self.waiting_reason
+
+    @property
     def alive(self) -> bool:
         """Whether it counts as a member: neither ended nor terminating."""
         return not self.ended and not self.terminating

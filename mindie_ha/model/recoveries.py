@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from mindie_ha.model.faults import Cause
 from mindie_ha.model.ids import PodUID
 
+RUNG_POD, RUNG_JOB = "pod", "job"  # rungs that rules outside of ladders speak of
+
 
 class Frozen(BaseModel):
     """Base of everything that is written to a ledger: immutable, unknown keys refused."""

@@ -10,6 +10,11 @@ RESET_CONFIG_PREFIX = "reset-config-"
 HOLDING_POLICIES = frozenset({"reset", "restart"})  # the device plugin is at work on the card
 
 
+def name_of(job: str) -> str:
+    """The name of the mailbox of a job."""
+    return f"{RESET_CONFIG_PREFIX}{job}"
+
+
 @dataclass(frozen=True, slots=True)
 class RankReset:
     """What the device plugin, or ClusterD, wrote of one rank."""

@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 from mindie_ha.model.errors import Conflict, InputError
 from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pods import Pod
+from mindie_ha.model.recoveries import RUNG_JOB, RUNG_POD
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import ScopeView, WorkloadView
 from mindie_ha.model.workloads import Role
 from mindie_ha.policy import ownership, rearming, requests
 from mindie_ha.policy.ladders import ladder
 from mindie_ha.policy.planner import plan
-
-JOB, POD = "job", "pod"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class Granted:
 
 def judge(scope: ScopeView, view: WorkloadView, wish: Wish, *, settings: Settings, now_s: float) -> Granted:
     """What becomes of `wish`. Raises InputError for what makes no sense, Conflict for what is refused."""
-    rung = wish.rung or (POD if wish.pods else JOB)
+    rung = wish.rung or (RUNG_POD if wish.pods else RUNG_JOB)
     pods = _pods(view, wish, rung, settings=settings)
     uids = tuple(pod.uid for pod in pods)
     ledger = requests.asked(view.ledger, uids, person=wish.person, text=wish.text, now_s=now_s)
@@ -62,16 +61,18 @@ def _pods(view: WorkloadView, wish: Wish, rung: str, *, settings: Settings) -> l
     """The pods that the wish means. Raises InputError."""
     workload = view.workload
     names = [each.name for each in ladder(workload, settings=settings)]
-    if workload.role is Role.SERVER and (wish.pods or rung == POD):
+    if workload.role is Role.SERVER and (wish.pods or rung == RUNG_POD):
         what = f"{workload.key} is a server instance, which always restarts as a whole"
         raise InputError(what, where="pods", advice="leave pods and rung out")
-    if rung not in (JOB, POD) or rung not in names:
-        advice = f"it has {', '.join(name for name in names if name in (JOB, POD)) or 'none'}"
+    if rung not in (RUNG_JOB, RUNG_POD) or rung not in names:
+        advice = f"it has {', '.join(name for name in names if name in (RUNG_JOB, RUNG_POD)) or 'none'}"
         raise InputError(f"{rung[:40]!r} is no rung of {workload.key}", where="rung", advice=advice)
-    if (rung == POD) != bool(wish.pods):
+    if (rung == RUNG_POD) != bool(wish.pods):
         raise InputError("the pod rung needs the pods, the job rung takes all", where="pods")
     alive = {pod.key.name: pod for pod in view.pods if pod.alive}
-    return list(alive.values()) if rung == JOB else [_named(alive, name, view) for name in _once(wish.pods)]
+    return (
+        list(alive.values()) if rung == RUNG_JOB else [_named(alive, name, view) for name in _once(wish.pods)]
+    )
 
 
 def _named(alive: dict[str, Pod], name: str, view: WorkloadView) -> Pod:

@@ -21,7 +21,7 @@ from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pods import Pod
 from mindie_ha.model.ranktables import PdRole
-from mindie_ha.model.recoveries import ClosedRecovery, Phase
+from mindie_ha.model.recoveries import RUNG_JOB, ClosedRecovery, Phase
 from mindie_ha.model.roles import Streams
 from mindie_ha.model.settings import RoleSettings, StateLost
 from mindie_ha.model.views import ScopeView, WorkloadView
@@ -156,7 +156,7 @@ def _loss(view: ScopeView, item: WorkloadView, settings: RoleSettings) -> _Loss 
 def _rebuilt(ledger: WorkloadLedger) -> ClosedRecovery | None:
     """The newest recovery, if it rebuilt the job and the Coordinators have not served since."""
     newest = ledger.closed[-1] if ledger.closed else None
-    if newest is None or not newest.rungs or newest.rungs[-1] != "job":
+    if newest is None or not newest.rungs or newest.rungs[-1] != RUNG_JOB:
         return None
     return newest if ledger.proven_epoch != newest.epoch else None
 

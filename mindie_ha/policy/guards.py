@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from mindie_ha.model.faults import FaultSource
 from mindie_ha.model.pods import Pod
-from mindie_ha.model.recoveries import Phase, Recovery, Target
+from mindie_ha.model.recoveries import RUNG_JOB, RUNG_POD, Phase, Recovery, Target
 from mindie_ha.model.settings import Owner
 from mindie_ha.model.workloads import Role
 from mindie_ha.policy import records
@@ -94,7 +94,7 @@ def why(look: Look) -> str:
 
 
 def _never_done_by_others(look: Look, recovery: Recovery) -> bool:
-    widened = recovery.rung == "job" and bool(recovery.attempts.get("pod"))
+    widened = recovery.rung == RUNG_JOB and bool(recovery.attempts.get(RUNG_POD))
     return look.workload.role in _NEVER_REBUILT and widened
 
 

@@ -8,6 +8,7 @@ recorded before, taken back when the successors are placed. Source: rescheduling
 
 from __future__ import annotations
 
+from mindie_ha.model import reset_configs
 from mindie_ha.model.decisions import Notice, TellExit
 from mindie_ha.model.faults import Cause
 from mindie_ha.model.recoveries import Obligation, Phase, Recovery
@@ -45,7 +46,7 @@ def unheard(look: Look, recovery: Recovery) -> tuple[Notice, ...]:
     reset = look.view.reset
     if not _is_told(look, recovery) or (reset is not None and not reset.error and not reset.held):
         return ()
-    name = f"ConfigMap reset-config-{look.workload.key.name}"
+    name = f"ConfigMap {reset_configs.name_of(look.workload.key.name)}"
     why = f"{name} is missing" if reset is None else reset.error or f"{name} is in use by the device plugin"
     message = f"{look.workload.key}: processes are not told to save their state, {why}"
     key = f"graceful:{look.workload.uid}#{recovery.epoch}"
@@ -56,7 +57,7 @@ def obliged(look: Look, recovery: Recovery) -> tuple[Obligation, ...]:
     """The obligations of `recovery` with that of the word."""
     if untold(look, recovery) is None or _word_of(look, recovery) is not None:
         return recovery.obligations
-    name = f"reset-config-{look.workload.key.name}"
+    name = reset_configs.name_of(look.workload.key.name)
     undo = f"set GracefulExit to 0 in {look.workload.key.namespace}/{name}"
     word = Obligation(mark=MARK_EXIT, ref=f"{name}/GracefulExit", undo=undo, since_s=look.now_s)
     others = tuple(one for one in recovery.obligations if one.mark != MARK_EXIT)
@@ -123,6 +124,7 @@ __all__ = [
     "recovers_processes",
     "stands",
     "taken_back",
+    "told_until_s",
     "unheard",
     "untold",
 ]

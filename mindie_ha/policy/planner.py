@@ -14,7 +14,7 @@ from mindie_ha.model.decisions import Action, AdoptPodGroup, Decision, Notice, P
 from mindie_ha.model.faults import Fault
 from mindie_ha.model.ledgers import WorkloadLedger
 from mindie_ha.model.pods import PodPhase
-from mindie_ha.model.recoveries import Outcome, Phase
+from mindie_ha.model.recoveries import RUNG_JOB, Outcome, Phase
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.views import ScopeView, WorkloadView
 from mindie_ha.model.workloads import Role
@@ -113,15 +113,7 @@ def decide(look: Look) -> Decision:
             break
     else:
         decision = say(look, rule="healthy", sentence=_health(look))
-    if look.claim.notice is not None:
-        decision = replace(decision, notices=(*decision.notices, look.claim.notice))
-    switch = pod_rescheduling_remark(look.workload)
-    if switch is not None:
-        decision = replace(decision, notices=(*decision.notices, switch))
-    decision = _with_nobody_active(look, decision)
-    told = (*look.view.remarks, *graceful.remarks(look))
-    if told:
-        decision = replace(decision, notices=(*decision.notices, *told))
+    decision = _with_nobody_active(look, _with_remarks(look, decision))
     if look.view.ledger_error or look.workload.deleting or not look.claim.acts:
         return decision
     return _keep_books(look, decision)
@@ -237,6 +229,13 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+def _with_remarks(look: Look, decision: Decision) -> Decision:
+    """What is noticed of the workload whatever rule speaks."""
+    labels = (look.claim.notice, pod_rescheduling_remark(look.workload))
+    told = (*labels, *look.view.remarks, *graceful.remarks(look))
+    return replace(decision, notices=(*decision.notices, *(notice for notice in told if notice is not None)))
+
+
 def _with_nobody_active(look: Look, decision: Decision) -> Decision:
     """Told, not acted upon: an election that fails is not mended by a restart (decision 009)."""
     since_s = activity.nobody_since_s(look.alive, look.view.roles)
@@ -312,7 +311,7 @@ def _remember_proof(look: Look, ledger: WorkloadLedger) -> WorkloadLedger:
     newest = ledger.closed[-1] if ledger.closed else None
     if look.workload.role is not Role.CONTROLLER or not look.served or newest is None:
         return ledger
-    if newest.rungs[-1:] != ("job",) or ledger.recovery is not None or ledger.proven_epoch == newest.epoch:
+    if newest.rungs[-1:] != (RUNG_JOB,) or ledger.recovery is not None or ledger.proven_epoch == newest.epoch:
         return ledger
     return records.changed(ledger, proven_epoch=newest.epoch)
 

@@ -21,7 +21,7 @@ _ON_THE_WAY = frozenset({"", "ContainerCreating", "PodInitializing"})
 def unwell(role: Role, pods: Iterable[Pod]) -> tuple[Pod, ...]:
     """The pods that are waited for, in their order."""
     listed = tuple(pods)
-    not_running = tuple(pod for pod in listed if pod.phase is not PodPhase.RUNNING or pod.waiting_reason)
+    not_running = tuple(pod for pod in listed if not pod.runs)
     not_ready = tuple(pod for pod in listed if pod.has_readiness_probe and not pod.ready)
     if role is Role.COORDINATOR and len(not_ready) < len(listed):
         return not_running

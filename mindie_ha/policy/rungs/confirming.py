@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mindie_ha.model.faults import Cause
-from mindie_ha.model.pods import Pod, PodPhase
+from mindie_ha.model.pods import Pod
 from mindie_ha.model.recoveries import Recovery
 from mindie_ha.model.workloads import Role
 from mindie_ha.policy import activity
@@ -74,7 +74,7 @@ def _by_kubernetes(look: Look, pods: tuple[Pod, ...]) -> Confirmation:
 def _not_well(look: Look, pods: tuple[Pod, ...]) -> str:
     for pod in pods:
         role = look.view.roles.get(pod.uid)
-        if pod.phase is not PodPhase.RUNNING or pod.waiting_reason:  # in a crash loop it is Running all along
+        if not pod.runs:
             return f"{pod.key.name} is not {goal(pod)} yet"
         if role is not None and role.healthy is False:
             return f"{pod.key.name} says that it is not well"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mindie_ha.model.recoveries import Recovery
+from mindie_ha.model.recoveries import RUNG_JOB, Recovery
 from mindie_ha.policy.looks import Look
 from mindie_ha.policy.rungs import phases
 from mindie_ha.policy.rungs.members import BLOCKS, LEVELS
@@ -18,7 +18,7 @@ from mindie_ha.policy.rungs.steps import Scope, StepResult
 class JobRung:
     """All pods of one AscendJob."""
 
-    name: str = "job"
+    name: str = RUNG_JOB
 
     def applicable(self, look: Look) -> bool:  # noqa: ARG002 - it always is
         """Always."""

@@ -56,14 +56,8 @@ def backoff(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: 
     closed_by = gate(look, recovery)
     if closed_by.open:
         return Progress(sentence="deletions are allowed", leave="allowed", notices=_resumed(look, recovery))
-    return Progress(
-        sentence=f"deletions wait: {closed_by.message}",
-        changes=changes,
-        notices=() if look.hold.on else _resumed(look, recovery),
-        condition=closed_by.condition,
-        condition_message=closed_by.message,
-        wake_at_s=closed_by.wake_at_s,
-    )
+    ended = () if look.hold.on else _resumed(look, recovery)
+    return replace(_held_by(closed_by), changes=changes, notices=ended)
 
 
 def _withdrawn_anew(look: Look, recovery: Recovery) -> tuple[Recovery, dict[str, object]]:
@@ -99,7 +93,7 @@ def stop(look: Look, recovery: Recovery, scope: Scope) -> Progress:  # noqa: ARG
     waiting = [pod for pod, grace_s in graces if not _accepted(look, pod, grace_s)]
     closed_by = guard(look, recovery)
     if waiting and not closed_by.open:  # adoption was lost since we were let through
-        return _wait_for_others(closed_by)
+        return _held_by(closed_by)
     word = manners.untold(look, recovery)
     if word is not None and (until_s := manners.told_until_s(look, recovery)) is not None:
         return Progress(
@@ -120,7 +114,7 @@ def _is_untouched(look: Look, recovery: Recovery) -> bool:
     return bool(names) and names <= {pod.key.name for pod in guards.standing(look, recovery)}
 
 
-def _wait_for_others(closed_by: Gate) -> Progress:
+def _held_by(closed_by: Gate) -> Progress:
     return Progress(
         sentence=f"deletions wait: {closed_by.message}",
         condition=closed_by.condition,

@@ -8,10 +8,10 @@ have waited for a node as long as `from_s` says. Source: rescheduling contract Â
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from mindie_ha.model.recoveries import Recovery
+from mindie_ha.model.recoveries import RUNG_POD, Recovery
 from mindie_ha.model.workloads import Workload
 from mindie_ha.policy import blocks
 from mindie_ha.policy.leaders import leader_names
@@ -26,7 +26,7 @@ RECOVER_POLICY = "huawei.com/recover_policy_path"
 class MemberRung:
     """The pods that are hit, and whoever stands in their place. `leads`: the leader too, on its own."""
 
-    name: str = "pod"
+    name: str = RUNG_POD
     leads: bool = False
 
     def applicable(self, look: Look) -> bool:
@@ -110,8 +110,7 @@ BLOCKS: tuple[BlockRung, ...] = (RACK, SUPER_POD, *LEVELS)
 
 def limited_to_pods(workload: Workload) -> bool:
     """Whether a platform limits the job to its faulty pods, whatever comes of it."""
-    annotations: Mapping[str, str] = workload.annotations
-    return annotations.get(RECOVER_POLICY) == "pod"
+    return workload.annotations.get(RECOVER_POLICY) == "pod"
 
 
 def _is_held(look: Look) -> bool:

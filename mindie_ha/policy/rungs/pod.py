@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mindie_ha.model.decisions import Notice
-from mindie_ha.model.recoveries import Recovery
+from mindie_ha.model.recoveries import RUNG_POD, Recovery
 from mindie_ha.model.settings import MsLadder, RoleSettings
 from mindie_ha.model.workloads import Role, Workload
 from mindie_ha.policy import guards, label_values
@@ -33,7 +33,7 @@ NOT_DONE = "nobody deleted the failed pod, and its label asks for all pods of th
 class PodRung:
     """The pods that are hit, and whoever stands in their place."""
 
-    name: str = "pod"
+    name: str = RUNG_POD
 
     def applicable(self, look: Look) -> bool:
         """Whether something is hit, a peer that runs is left out of it, and that is what was asked for."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from mindie_ha.intake.lints.jobs.rules import ERROR, WARNING, Hit, Hits, Rule
 from mindie_ha.intake.lints.remarks import Sheet
 from mindie_ha.intake.lints.subjects import Subject
+from mindie_ha.model.reset_configs import RESET_CONFIG_PREFIX
 
-PREFIX = "reset-config-"
 NAME = "reset config"
 KEY = "reset.json"
 LABEL = "reset"
@@ -29,7 +29,7 @@ class ResetConfig:
 
 def knows(subject: Subject) -> bool:
     """Whether it is one."""
-    return subject.kind == "ConfigMap" and subject.name.startswith(PREFIX)
+    return subject.kind == "ConfigMap" and subject.name.startswith(RESET_CONFIG_PREFIX)
 
 
 def look(subject: Subject) -> Sheet:
