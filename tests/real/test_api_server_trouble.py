@@ -7,13 +7,11 @@ import signal
 from pathlib import Path
 
 from mindie_ha.sim.client import ApiClient
-from tests.real import machines, seen
+from tests.real import machines
 from tests.real.controllers import Controller, running, until
-from tests.real.test_recoveries import CHIP, P0
+from tests.real.rounds import CHIP, P0, PODS_OF_P0, one_round
 from tools.control_plane.objects import RefusedError, request
 from tools.control_plane.planes import ControlPlane
-
-PODS_OF_P0 = {f"{P0}-master-0", f"{P0}-worker-0"}
 
 
 async def lists(controller: Controller, cause: str) -> float:
@@ -41,40 +39,30 @@ async def test_a_frozen_controller_lists_anew_what_its_watches_missed(
     field: ControlPlane, api: ApiClient, account: Path
 ) -> None:
     pod = machines.our_pods(field)[0]
-    async with running(kubeconfig=account, pod=pod) as controller:
-        before = await seen.settled(api, controller)
-        closed = await seen.closed_so_far(controller)
-        node = before.nodes[f"{P0}-master-0"]
+    async with running(kubeconfig=account, pod=pod) as controller, one_round(field, api, controller) as play:
         _, version = await api.list("Node")
         controller.signal(signal.SIGSTOP)
-        machines.set_faults(field, node, CHIP)
+        play.strike(f"{P0}-master-0", CHIP)
         await forgotten(field, version)
         field.kill_apiserver()
         field.start_apiserver()
         controller.signal(signal.SIGCONT)
-        after = await seen.settled(api, controller, closed={P0: closed[P0] + 1})
-        assert after.changed_since(before) == PODS_OF_P0
+        after = await play.recovered(P0)
+        assert after.changed_since(play.before) == PODS_OF_P0
         assert await lists(controller, "expired") > 0
-        machines.set_faults(field, node, None)
-        await seen.released(api)
 
 
 async def test_a_crash_of_the_api_server_in_the_middle_of_a_recovery(
     field: ControlPlane, api: ApiClient, account: Path
 ) -> None:
     pod = machines.our_pods(field)[0]
-    async with running(kubeconfig=account, pod=pod) as controller:
-        before = await seen.settled(api, controller)
-        closed = await seen.closed_so_far(controller)
-        node = before.nodes[f"{P0}-master-0"]
-        machines.set_faults(field, node, CHIP)
+    async with running(kubeconfig=account, pod=pod) as controller, one_round(field, api, controller) as play:
+        play.strike(f"{P0}-master-0", CHIP)
         await controller.said("written", verb="delete", resource="pods")
         field.kill_apiserver()
         field.start_apiserver()
-        after = await seen.settled(api, controller, closed={P0: closed[P0] + 1})
-        assert after.changed_since(before) == PODS_OF_P0
+        after = await play.recovered(P0)
+        assert after.changed_since(play.before) == PODS_OF_P0
         deletions = [line for line in controller.lines if line.get("verb") == "delete"]
         done = [line["uid"] for line in deletions if line.get("result") == "done"]
         assert len(done) == len(set(done)), "a pod was deleted twice"
-        machines.set_faults(field, node, None)
-        await seen.released(api)

@@ -29,7 +29,7 @@ from mindie_ha.sim.client import ApiClient
 from tests.real import blocks, machines, seen
 from tests.real.accounts import lacking, running_without
 from tests.real.controllers import Controller, until
-from tests.real.test_recoveries import P0
+from tests.real.rounds import P0
 from tests.real.test_recoveries_without import RECOVERED
 from tools.control_plane.objects import request
 from tools.control_plane.planes import ControlPlane

@@ -9,31 +9,24 @@ from mindie_ha.sim.ms.grpc_links import GrpcLink
 from mindie_ha.sim.ms.links import LinkTarget
 from tests.real import machines, seen
 from tests.real.controllers import Controller, running, until
+from tests.real.rounds import CHIP, P0, PODS_OF_P0, one_round
 from tools.control_plane.planes import ControlPlane
 
-P0, D0, COORDINATOR = "mindie-server-p0", "mindie-server-d0", "mindie-ms-coordinator"
-CHIP = [{"device": "Ascend910-3", "code": "80E18005", "level": "SeparateNPU"}]
+D0, COORDINATOR = "mindie-server-d0", "mindie-ms-coordinator"
 
 
 async def test_a_chip_fault_under_prefill_rebuilds_that_instance_alone_and_tells_ms(
     field: ControlPlane, account: Path, api: ApiClient
 ) -> None:
     pod = machines.our_pods(field)[0]
-    async with running(kubeconfig=account, pod=pod) as controller:
-        before = await seen.settled(api, controller)
-        closed = await seen.closed_so_far(controller)
-        node = before.nodes[f"{P0}-master-0"]
-        machines.set_faults(field, node, CHIP)
-        after = await seen.settled(api, controller, closed={P0: closed[P0] + 1})
-        assert after.changed_since(before) == {f"{P0}-master-0", f"{P0}-worker-0"}
-        assert not {f"{P0}-master-0", f"{P0}-worker-0"} & {
-            name for name, at in after.nodes.items() if at == node
-        }
-        await _delivered(controller, before, after)
-        table = await _subscribed(controller, peer=before.addresses["mindie-ms-controller-master-0"])
+    async with running(kubeconfig=account, pod=pod) as controller, one_round(field, api, controller) as play:
+        node = play.strike(f"{P0}-master-0", CHIP)
+        after = await play.recovered(P0)
+        assert after.changed_since(play.before) == PODS_OF_P0
+        assert not PODS_OF_P0 & {name for name, at in after.nodes.items() if at == node}
+        await _delivered(controller, play.before, after)
+        table = await _subscribed(controller, peer=play.before.addresses["mindie-ms-controller-master-0"])
         assert seen.server_addresses(table) == set(after.addresses.values())
-        machines.set_faults(field, node, None)
-        await seen.released(api)
 
 
 async def _delivered(controller: Controller, before: seen.Seen, after: seen.Seen) -> None:
@@ -64,39 +57,29 @@ async def test_a_lost_node_moves_its_instance_and_is_given_back(
     field: ControlPlane, account: Path, api: ApiClient
 ) -> None:
     pod = machines.our_pods(field)[0]
-    async with running(kubeconfig=account, pod=pod) as controller:
-        before = await seen.settled(api, controller)
-        closed = await seen.closed_so_far(controller)
-        node = before.nodes[f"{D0}-master-0"]
-        machines.set_faults(field, node, [{"node": "NotReady"}])
-        after = await seen.settled(api, controller, closed={D0: closed[D0] + 1})
-        hit = {name for name, at in before.nodes.items() if at == node}
-        assert {f"{D0}-master-0", f"{D0}-worker-0"} <= after.changed_since(before)
-        assert after.changed_since(before) <= {f"{D0}-master-0", f"{D0}-worker-0"} | hit
+    async with running(kubeconfig=account, pod=pod) as controller, one_round(field, api, controller) as play:
+        node = play.strike(f"{D0}-master-0", [{"node": "NotReady"}])
+        after = await play.recovered(D0)
+        hit = {name for name, at in play.before.nodes.items() if at == node}
+        assert {f"{D0}-master-0", f"{D0}-worker-0"} <= after.changed_since(play.before)
+        assert after.changed_since(play.before) <= {f"{D0}-master-0", f"{D0}-worker-0"} | hit
         assert node not in after.nodes.values()
-        machines.set_faults(field, node, None)
-        await seen.released(api)
 
 
 async def test_a_coordinator_pod_is_replaced_and_its_peer_goes_on(
     field: ControlPlane, account: Path, api: ApiClient
 ) -> None:
     pod = machines.our_pods(field)[0]
-    async with running(kubeconfig=account, pod=pod) as controller:
-        before = await seen.settled(api, controller)
-        closed = await seen.closed_so_far(controller)
+    async with running(kubeconfig=account, pod=pod) as controller, one_round(field, api, controller) as play:
         failed = f"{COORDINATOR}-master-0"
-        node = before.nodes[failed]
-        neighbours = {name for name, at in before.nodes.items() if at == node}
-        machines.set_faults(field, node, [{"node": "NotReady"}])
-        after = await seen.settled(api, controller, closed={COORDINATOR: closed[COORDINATOR] + 1})
-        changed = after.changed_since(before)
+        node = play.strike(failed, [{"node": "NotReady"}])
+        neighbours = {name for name, at in play.before.nodes.items() if at == node}
+        after = await play.recovered(COORDINATOR)
+        changed = after.changed_since(play.before)
         assert failed in changed
         assert f"{COORDINATOR}-worker-0" not in changed
         workloads = {name.rsplit("-", 2)[0] for name in neighbours}
         assert {name.rsplit("-", 2)[0] for name in changed} <= workloads
-        machines.set_faults(field, node, None)
-        await seen.released(api)
 
 
 async def test_every_living_node_renews_its_lease(api: ApiClient) -> None:

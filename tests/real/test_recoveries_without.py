@@ -12,11 +12,10 @@ from mindie_ha.sim.client import ApiClient
 from tests.real import machines, seen
 from tests.real.accounts import lacking, running_without
 from tests.real.controllers import Controller, until
-from tests.real.test_recoveries import CHIP, P0
+from tests.real.rounds import CHIP, P0, PODS_OF_P0, one_round
 from tools.control_plane.planes import ControlPlane
 
 SPARE_S = 1.0
-PODS_OF_P0 = {f"{P0}-master-0", f"{P0}-worker-0"}
 HELD = tuple(each for each in WRITES if each.without == MEMORY or each.verb == "delete")
 GUARDS = tuple(each for each in WRITES if each.without == GUARDED)
 GOES_ON = tuple(
@@ -31,19 +30,17 @@ RECOVERED = (*HELD, *GUARDS, *GOES_ON)
 @pytest.mark.parametrize("wanted", GOES_ON, ids=str)
 async def test_it_goes_on_without(wanted: Permission, field: ControlPlane, api: ApiClient) -> None:
     account, pod = lacking(field, wanted), machines.our_pods(field)[0]
-    async with running_without(wanted, account, pod=pod) as controller:
-        before = await seen.settled(api, controller)
-        closed = await seen.closed_so_far(controller)
-        node = before.nodes[f"{P0}-master-0"]
-        machines.set_faults(field, node, CHIP)
-        after = await seen.settled(api, controller, closed={P0: closed[P0] + 1})
-        assert after.changed_since(before) == PODS_OF_P0
+    async with (
+        running_without(wanted, account, pod=pod) as controller,
+        one_round(field, api, controller) as play,
+    ):
+        play.strike(f"{P0}-master-0", CHIP)
+        after = await play.recovered(P0)
+        assert after.changed_since(play.before) == PODS_OF_P0
         if wanted.without == TAINTS:
             await controller.said("write failed", verb="patch", resource="nodes")
         if wanted.without == TOLD and wanted.verb == "create":
             await until(lambda: dropped(controller), what="dropped Events are counted")
-        machines.set_faults(field, node, None)
-        await seen.released(api)
 
 
 async def dropped(controller: Controller) -> bool:
@@ -77,19 +74,17 @@ async def test_nothing_is_deleted_until_it_is_granted(
     account, pod = lacking(field, wanted), machines.our_pods(field)[0]
     if wanted.verb == "create":  # a workload that is new to us
         await api.delete("ConfigMap", f"mindie-ha-ledger-ascendjob-{P0}", seen.NAMESPACE)
-    async with running_without(wanted, account, pod=pod) as controller:
-        before = await seen.settled(api, controller)
-        closed = await seen.closed_so_far(controller)
-        node = before.nodes[f"{P0}-master-0"]
-        machines.set_faults(field, node, CHIP)
+    async with (
+        running_without(wanted, account, pod=pod) as controller,
+        one_round(field, api, controller) as play,
+    ):
+        play.strike(f"{P0}-master-0", CHIP)
         await controller.said("write failed", resource=wanted.resource.plural)
         await asyncio.sleep(SPARE_S)  # it would have been deleted by now
         uids = {one["metadata"]["name"]: one["metadata"]["uid"] for one in await seen.pods(api)}
-        assert uids == before.uids
+        assert uids == play.before.uids
         account.grant()
-        after = await seen.settled(api, controller, closed={P0: closed[P0] + 1})
-        assert after.changed_since(before) == PODS_OF_P0
+        after = await play.recovered(P0)
+        assert after.changed_since(play.before) == PODS_OF_P0
         if wanted.verb == "delete":  # once is enough: it is asked every half minute
             await controller.said("permission is there again", verb=wanted.verb)
-        machines.set_faults(field, node, None)
-        await seen.released(api)

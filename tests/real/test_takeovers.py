@@ -19,13 +19,12 @@ from mindie_ha.sim.client import ApiClient, ApiError
 from tests.real import machines, seen
 from tests.real.accounts import lacking
 from tests.real.controllers import Controller, running, until
-from tests.real.test_recoveries import CHIP, P0
+from tests.real.rounds import CHIP, P0, PODS_OF_P0, one_round
 from tools.control_plane.planes import ControlPlane
 
 PHASES = ("isolate", "stop", "gone", "recreate", "place", "table", "settle")
 LEDGER = f"mindie-ha-ledger-ascendjob-{P0}"
 DELETION = next(each for each in WRITES if each.verb == "delete")
-PODS_OF_P0 = {f"{P0}-master-0", f"{P0}-worker-0"}
 Property = Callable[[str, object], None]
 LEASE_S = 6.0
 LEASE = {
@@ -86,13 +85,10 @@ def after(phase: str, wanted: str) -> bool:
 async def test_killed_in_a_phase_the_other_finishes(
     phase: str, field: ControlPlane, account: Path, api: ApiClient, record_property: Property
 ) -> None:
-    async with two(field, account) as (leader, other):
-        before = await seen.settled(api, leader)
-        closed = await seen.closed_so_far(leader)
-        node = before.nodes[f"{P0}-master-0"]
+    async with two(field, account) as (leader, other), one_round(field, api, leader) as play:
         follow = asyncio.create_task(reached(api, phase))
         await asyncio.sleep(0.5)  # the watch is open
-        machines.set_faults(field, node, CHIP)
+        play.strike(f"{P0}-master-0", CHIP)
         at = await asyncio.wait_for(follow, machines.WITHIN_S)
         followed = len(other.lines)
         await leader.kill()
@@ -100,12 +96,10 @@ async def test_killed_in_a_phase_the_other_finishes(
         killed_s = loop.time()
         await other.said("started", after=followed)
         took_s = loop.time() - killed_s
-        after_ = await seen.settled(api, other, closed={P0: closed[P0] + 1})
-        assert after_.changed_since(before) == PODS_OF_P0
-        assert_deleted_once(before, leader, other)
+        after_ = await play.recovered(P0, by=other)
+        assert after_.changed_since(play.before) == PODS_OF_P0
+        assert_deleted_once(play.before, leader, other)
         record_property("measured", f"killed in {at} (asked for {phase}): the other led after {took_s:.1f} s")
-        machines.set_faults(field, node, None)
-        await seen.released(api)
 
 
 def assert_deleted_once(before: seen.Seen, *controllers: Controller) -> None:
@@ -124,11 +118,11 @@ async def test_frozen_in_stop_it_thaws_as_a_standby_and_writes_nothing(
     field: ControlPlane, api: ApiClient, record_property: Property
 ) -> None:
     may_not_delete = await asyncio.to_thread(lacking, field, DELETION)  # so the recovery stays in `stop`
-    async with two(field, may_not_delete.kubeconfig) as (leader, other):
-        before = await seen.settled(api, leader)
-        closed = await seen.closed_so_far(leader)
-        node = before.nodes[f"{P0}-master-0"]
-        machines.set_faults(field, node, CHIP)
+    async with (
+        two(field, may_not_delete.kubeconfig) as (leader, other),
+        one_round(field, api, leader) as play,
+    ):
+        play.strike(f"{P0}-master-0", CHIP)
         await leader.said("write failed", verb="delete", resource="pods")
         assert await asyncio.wait_for(reached(api, "stop"), machines.WITHIN_S) == "stop"
         frozen_s, followed = asyncio.get_running_loop().time(), len(other.lines)
@@ -142,16 +136,14 @@ async def test_frozen_in_stop_it_thaws_as_a_standby_and_writes_nothing(
         assert await leader.post("/v1/pauses", pause, token=machines.admin_token(field)) == 503
         await leader.said("standing by", after=silent)
         assert any("leads no longer" in str(line.get("event")) for line in leader.lines[silent:])
-        after_ = await seen.settled(api, other, closed={P0: closed[P0] + 1})
-        assert after_.changed_since(before) == PODS_OF_P0
-        assert_deleted_once(before, leader, other)
+        after_ = await play.recovered(P0, by=other)
+        assert after_.changed_since(play.before) == PODS_OF_P0
+        assert_deleted_once(play.before, leader, other)
         assert (await leader.health())["role"] == "standby"
         thawed = [line for line in leader.lines[silent:] if "verb" in line]
         assert not [line for line in thawed if line["event"] == "written"]
         refused = [line["error"] for line in thawed if line["event"] == "write failed"]
         record_property("measured", f"frozen in stop for {2 * LEASE_S:g} s, thawed: refused {refused}")
-        machines.set_faults(field, node, None)
-        await seen.released(api)
 
 
 async def test_a_leader_that_stops_hands_over_at_once(
