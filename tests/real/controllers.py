@@ -116,7 +116,12 @@ class Controller:
             good = found and found["state"] == "ok" and found["recoveries_closed"] >= closed
             return found if good else None
 
-        return await until(look, what=f"{name} is well after {closed} recoveries")
+        try:
+            return await until(look, what=f"{name} is well after {closed} recoveries")
+        except AssertionError as error:
+            error.add_note(f"{self.name} sees it so: {await self.workload(name)}")
+            error.add_note("it said last: " + "\n".join(str(line) for line in self.lines[-20:]))
+            raise
 
     def _lives(self) -> None:
         assert self._process.returncode is None, f"{self.name} ended: {self.lines[-5:]}"

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.sim.actors.base import Actor
-from mindie_ha.sim.actors.caches import Cache
+from mindie_ha.sim.actors.caches import TRANSIENT, Cache
 from mindie_ha.sim.actors.device_plugins import REAL
 from mindie_ha.sim.actors.documents import (
     annotations_of,
@@ -43,7 +43,7 @@ from mindie_ha.sim.actors.hccl_tables import CONFIGURATION
 from mindie_ha.sim.actors.job_objects import GROUP, RANK
 from mindie_ha.sim.actors.machines import RESOURCE
 from mindie_ha.sim.actors.placements import Gang, Guest, Machine, Seat, place
-from mindie_ha.sim.client import ApiClient, ApiError, Object
+from mindie_ha.sim.client import ApiClient, Object
 
 REMEMBERED = 10_000  # pods whose previous node is kept
 
@@ -218,7 +218,7 @@ class GangScheduler(Actor):
                 "target": {"apiVersion": "v1", "kind": "Node", "name": seat.node},
             }  # fmt: skip
             await self.api.post("Pod", name_of(pod), namespace_of(pod), "binding", body)
-        except ApiError:
+        except TRANSIENT:  # if it was bound all the same, the cache will say so
             del self._assumed[uid_of(pod)]
             raise
         self._remember(pod, seat.node)

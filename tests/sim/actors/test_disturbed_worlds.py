@@ -49,3 +49,29 @@ async def test_cut_watches_and_an_expired_history_lose_nothing() -> None:
             s.server.disturbances.expire_history()
             s.server.disturbances.cut_watches(mid_line=bool(turn % 2))
             await s.wait(lambda old=old: s.is_running("p0", 2) and not s.uids("p0") & old, "rebuilt")
+
+
+WRITES = {
+    "bind": Rule(method="POST", resource="pods", name="p0-master-0"),
+    "give-cards": Rule(method="PATCH", resource="pods", name="p0-master-0"),
+    "create-pod": Rule(method="POST", resource="pods"),
+    "group": Rule(method="PATCH", resource="podgroups"),
+    "job": Rule(method="PATCH", resource="ascendjobs"),
+    "table": Rule(method="PATCH", resource="configmaps", name="rings-config-p0"),
+}
+
+
+@pytest.mark.parametrize("applied", [False, True], ids=["lost", "applied"])
+@pytest.mark.parametrize("write", WRITES)
+async def test_a_write_whose_connection_breaks_is_made_again(write: str, applied: bool) -> None:
+    async with stage() as s:
+        await s.start("p0", workers=1)
+        rule = s.server.disturbances.add(replace(WRITES[write], reset=True, applied=applied))
+        old = await s.kill("p0")
+        await s.wait(
+            lambda: (
+                s.is_running("p0", 2) and not s.uids("p0") & old and s.table("p0")["status"] == "completed"
+            ),
+            "rebuilt",
+        )
+        assert rule.hits == 1
