@@ -39,6 +39,7 @@ class Cluster(Strict):
     stale_links: tuple[Name, ...] = ()  # jobs whose pods never link to a peer that was rebuilt meanwhile
     leads_first: tuple[Name, ...] = ()  # MS pods that are the active ones when the service comes up
     volcano_reschedules: bool = False  # Volcano's own rescheduler acts as well
+    clusterd_lag_s: tuple[float, float] = (0.0, 5.0)  # least and most before Volcano hears of a change
     infer_operator_reschedules: bool = True  # the infer-operator rebuilds faulty instances
 
 

@@ -28,6 +28,7 @@ from mindie_ha.kit.metrics import Metrics
 from mindie_ha.kit.tasks import OnEnd, Supervisor
 from mindie_ha.model.errors import InputError, MindieHaError
 from mindie_ha.model.settings import Settings
+from mindie_ha.sim.actors.clusterds import ClusterdSettings
 from mindie_ha.sim.actors.infer_operators import InferOperatorSettings
 from mindie_ha.sim.actors.machines import NodeModel, a2_nodes, a3_nodes
 from mindie_ha.sim.actors.reschedulers import ReschedulerSettings
@@ -92,6 +93,7 @@ class Stage:
             settings=world_settings(
                 volcano_reschedules=self.scenario.cluster.volcano_reschedules,
                 infer_operator_reschedules=self.scenario.cluster.infer_operator_reschedules,
+                clusterd=ClusterdSettings(lag_s=self.scenario.cluster.clusterd_lag_s),
             ),
             programs=programs,
         )
@@ -192,9 +194,15 @@ async def create(api: ApiClient, obj: Object, *, where: str) -> None:
         raise InputError(str(error), where=f"{where}: {kind} {name}") from None
 
 
-def world_settings(*, volcano_reschedules: bool, infer_operator_reschedules: bool = True) -> WorldSettings:
+def world_settings(
+    *,
+    volcano_reschedules: bool,
+    infer_operator_reschedules: bool = True,
+    clusterd: ClusterdSettings | None = None,
+) -> WorldSettings:
     """How the actors work; Volcano's rescheduler only where it is asked for."""
     return WorldSettings(
+        clusterd=clusterd or ClusterdSettings(),
         rescheduler=ReschedulerSettings() if volcano_reschedules else None,
         infer_operator=InferOperatorSettings(reschedules=infer_operator_reschedules),
     )
