@@ -42,8 +42,9 @@ test-real: .venv/dev ## run the tests that need a real control plane (Debian's a
 	@$(BIN)/python -m tools.control_plane build >/dev/null
 	@$(BIN)/pytest tests/real -m real -n 2 --dist loadfile --durations=5
 
-soak: .venv/dev ## play N random histories with crashes on virtual time and judge them (N=100)
+soak: .venv/dev ## play N random histories with crashes on virtual time, a quarter more with training jobs, and judge them (N=100)
 	@$(BIN)/python -m tools.soak --seeds $(N)
+	@$(BIN)/python -m tools.soak --theme training --seeds $$(( ($(N) + 3) / 4 ))
 
 fuzz: .venv/dev ## throw 10,000 hostile inputs at every parser of fault reports
 	@$(BIN)/pytest tests/intake -n $(JOBS) --hypothesis-profile=fuzz -m hypothesis --timeout 3600

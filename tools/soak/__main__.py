@@ -3,7 +3,8 @@
     --seeds N          so many histories, each with a seed of its own (default 100; 1 with --seed)
     --seed S           the first seed; alone it replays one history
     --steps K          events of a history
-    --theme NAME       all, or failover: node losses, slow kubelets and API errors under active and standby
+    --theme NAME       all; failover: node losses, slow kubelets and API errors under active and standby;
+                       training: a training job, now and then beside a service
     --mutation NAME    break the controller on purpose (see --list)
     --mutations        prove that every mutation is seen within --seeds (default 50)
     --jobs J           processes side by side (default: one a core)

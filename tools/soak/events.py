@@ -10,12 +10,13 @@ import json
 import random
 from collections.abc import Awaitable, Callable
 
+from mindie_ha.model.errors import MindieHaError
 from mindie_ha.sim.client import ApiError
 from mindie_ha.sim.disturbances import Rule
 from mindie_ha.sim.kinds import Route
 from mindie_ha.sim.requests import ApiRequest
-from tools.soak.services import MS_JOBS
 from tools.soak.stage import Object, Stage, owner_of
+from tools.soak.tenants import MS_JOBS, SERVER, TRAIN
 
 AGENT = "mindie-ha"
 CHIP = ("80E18005", "SeparateNPU")
@@ -23,6 +24,9 @@ LIGHT_CHIP = ("80C98008", "RestartNPU")
 NOT_READY = {"node": "NotReady"}
 BOARD = {"board": "PSU", "code": "2C000031", "level": "SeparateFault"}
 CARDS = 8
+CLUSTER = "cluster"
+PERSON = "soak"
+HANGS = "example.com/storage"
 UNDER_MS = 0.4  # share of the machines that are chosen because an MS pod is on them
 DEATH_WITHIN_S = 20.0  # a controller that is idle takes no steps, so a trap may never spring
 
@@ -46,7 +50,7 @@ class Theirs(Rule):
 
 
 def _pods(stage: Stage) -> list[Object]:
-    found = [pod for service in stage.services for pod in stage.pods(service)]
+    found = [pod for tenant in stage.tenants for pod in stage.pods(tenant)]
     return sorted(found, key=lambda pod: (pod["metadata"]["namespace"], pod["metadata"]["name"]))
 
 
@@ -152,7 +156,7 @@ async def person_deletes_pod(stage: Stage, dice: random.Random) -> str:
 
 async def process_ends(stage: Stage, dice: random.Random) -> str:
     """A container exits."""
-    pods = [pod for pod in _pods(stage) if pod["metadata"]["name"].startswith("mindie-server-")]
+    pods = [pod for pod in _pods(stage) if pod["metadata"]["name"].startswith((SERVER, TRAIN))]
     if not pods:
         return "no process to end"
     meta, code = dice.choice(pods)["metadata"], dice.choice((1, 137))
@@ -162,6 +166,61 @@ async def process_ends(stage: Stage, dice: random.Random) -> str:
     except ApiError as error:
         return f"{meta['name']} does not exit: {error.status}"
     return f"{meta['namespace']}/{meta['name']} exits with {code}"
+
+
+async def person_pauses(stage: Stage, dice: random.Random) -> str:
+    """Somebody holds deletions for a while."""
+    scope = dice.choice((CLUSTER, f"namespace/{dice.choice(stage.tenants).namespace}"))
+    for_s = dice.choice((20.0, 120.0, 600.0))
+    desk = (stage.leader or stage.alive[0]).app.pauses
+    try:
+        await desk.pause(scope, text="work on the network", person=PERSON, for_s=for_s)
+    except MindieHaError as error:
+        return f"{scope} is not paused: {error}"
+    return f"a person pauses {scope} for {for_s:g} s"
+
+
+async def person_resumes(stage: Stage, dice: random.Random) -> str:
+    """Somebody ends a pause before its time."""
+    desk = (stage.leader or stage.alive[0]).app.pauses
+    standing, _ = desk.standing()
+    if not standing:
+        return "nothing is paused"
+    scope = dice.choice(standing).scope
+    try:
+        await desk.resume(scope, person=PERSON)
+    except MindieHaError as error:
+        return f"{scope} is not resumed: {error}"
+    return f"a person resumes {scope}"
+
+
+async def pod_hangs(stage: Stage, dice: random.Random) -> str:
+    """Somebody's finalizer keeps a pod, and its name, from going."""
+    pods = _pods(stage)
+    if not pods:
+        return "no pod to hang"
+    pod = dice.choice(pods)
+    said = await _set_finalizers(stage, pod, [HANGS])
+    return f"{said}: its deletion will hang"
+
+
+async def pods_let_go(stage: Stage, _dice: random.Random) -> str:
+    """That finalizer is taken off, wherever it is."""
+    hanging = [pod for pod in _pods(stage) if HANGS in pod["metadata"].get("finalizers", ())]
+    for pod in hanging:
+        await _set_finalizers(stage, pod, [])
+    return f"{len(hanging)} pods may go"
+
+
+async def _set_finalizers(stage: Stage, pod: Object, finalizers: list[str]) -> str:
+    meta = pod["metadata"]
+    who = f"{meta['namespace']}/{meta['name']}"
+    patch = {"metadata": {"uid": meta["uid"], "finalizers": finalizers}}
+    try:
+        await stage.api.patch("Pod", meta["name"], meta["namespace"], patch)
+    except ApiError as error:
+        return f"{who} is not patched: {error.status}"
+    return who
 
 
 # -- the API server and the cluster ---------------------------------------------------------------------
@@ -219,10 +278,10 @@ async def actors_are_slow(stage: Stage, dice: random.Random) -> str:
 
 
 async def operator_is_slow(stage: Stage, dice: random.Random) -> str:
-    """The instance tables of a service come late, so that old ones stand beside new pods."""
+    """The instance tables of a namespace come late, so that old ones stand beside new pods."""
     rule = Theirs(
         resource="configmaps",
-        namespace=dice.choice(stage.services).namespace,
+        namespace=dice.choice(stage.tenants).namespace,
         method="PATCH",
         delay_s=dice.choice((4.0, 15.0)),
         times=dice.randint(3, 10),
@@ -294,6 +353,10 @@ EVENTS: tuple[tuple[int, Event], ...] = (
     (16, machine_heals),
     (6, person_deletes_pod),
     (6, process_ends),
+    (3, person_pauses),
+    (2, person_resumes),
+    (2, pod_hangs),
+    (3, pods_let_go),
     (7, api_refuses),
     (6, connection_breaks),
     (5, api_is_slow),
@@ -319,7 +382,7 @@ FAILOVER: tuple[tuple[int, Event], ...] = (
     (3, api_is_slow),
     (2, controller_dies),
 )
-THEMES = {"all": EVENTS, "failover": FAILOVER}
+THEMES = {"all": EVENTS, "failover": FAILOVER, "training": EVENTS}
 
 
 def draw(dice: random.Random, *, theme: str) -> Event:
@@ -328,4 +391,4 @@ def draw(dice: random.Random, *, theme: str) -> Event:
     return dice.choices([event for _, event in table], weights=[weight for weight, _ in table])[0]
 
 
-__all__ = ["THEMES", "Event", "draw", "heal", "is_broken"]
+__all__ = ["THEMES", "Event", "draw", "heal", "is_broken", "pods_let_go"]

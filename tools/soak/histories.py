@@ -25,11 +25,12 @@ from mindie_ha.sim.actors.node_lifecycles import NodeLifecycleSettings
 from mindie_ha.sim.actors.schedulers import SchedulerSettings
 from mindie_ha.sim.documents import Documents
 from mindie_ha.sim.world import WorldSettings
-from tools.soak import events, services
+from tools.soak import events, tenants
 from tools.soak.loops import Deadlock, LiveLock, VirtualLoop
 from tools.soak.mutations import Mutation
-from tools.soak.services import Service
+from tools.soak.rules import LEARNS_WITHIN_S
 from tools.soak.stage import Object, Stage, owner_of, staged
+from tools.soak.tenants import MS_JOBS, Service, Tenant
 
 STEPS = 16
 UP_WITHIN_S = 300.0
@@ -109,7 +110,7 @@ class History:
     async def run(self) -> None:
         """Everything; complaints are with the judge."""
         dice = self._dice
-        drawn = services.draw(dice, standby=self._theme == "failover")
+        drawn = tenants.draw(dice, theme=self._theme)
         nodes = sum(one.machines for one in drawn) + dice.randint(2, 4)
         self.stage = stage = Stage(
             drawn,
@@ -124,8 +125,8 @@ class History:
         asyncio.get_running_loop().set_exception_handler(self._unhandled)
         stage.diary.note(f"seed {self._seed}: {nodes} nodes, {', '.join(map(str, drawn))}")
         async with staged(stage):
-            for service in drawn:
-                await stage.apply(service)
+            for tenant in drawn:
+                await stage.apply(tenant)
             await stage.staff()
             if not await self._whole("at the beginning", within_s=UP_WITHIN_S):
                 return
@@ -162,6 +163,8 @@ class History:
         stage.server.disturbances.clear()
         for node in stage.node_names:
             await events.heal(stage, node)
+        await events.pods_let_go(stage, self._dice)
+        await stage.clock.sleep(LEARNS_WITHIN_S)  # a controller may hear late of the last fault
         if not await self._whole("in the end", within_s=WHOLE_WITHIN_S, mend=True):
             return
         await stage.clock.sleep(SETTLED_S)
@@ -189,26 +192,25 @@ class History:
     async def _as_a_person(self) -> None:
         """End parks; apply anew what its operator gave up."""
         stage = self.stage
-        for service in stage.services:
-            for job in service.jobs:
-                found = stage.get("AscendJob", job, service.namespace)
+        for tenant in stage.tenants:
+            for job in tenant.jobs:
+                found = stage.get("AscendJob", job, tenant.namespace)
                 if found is None:
-                    made = next(one for one in service.objects() if _is_job(one, job))
+                    made = next(one for one in tenant.objects() if _is_job(one, job))
                     await stage.api.create("AscendJob", made)
-                    stage.diary.note(f"* a person applies {service.namespace}/{job} anew")
+                    stage.diary.note(f"* a person applies {tenant.namespace}/{job} anew")
                 elif _is_failed(found):
-                    await stage.api.delete("AscendJob", job, service.namespace)
-                    stage.diary.note(f"* a person deletes {service.namespace}/{job}, which is Failed")
-                elif stage.ledger(service, job).get("parked"):
-                    await self._reset(service, job)
+                    await stage.api.delete("AscendJob", job, tenant.namespace)
+                    stage.diary.note(f"* a person deletes {tenant.namespace}/{job}, which is Failed")
+                elif stage.ledger(tenant, job).get("parked"):
+                    await self._reset(ObjectKey(tenant.namespace, job))
 
-    async def _reset(self, service: Service, job: str) -> None:
+    async def _reset(self, key: ObjectKey) -> None:
         life = self.stage.leader or self.stage.alive[0]
-        key = ObjectKey(service.namespace, job)
         try:
             await life.app.rearm.reset(key, text="the cause is gone", person="soak")
         except MindieHaError as error:
-            self.stage.diary.note(f"* {job} is not reset: {error}")
+            self.stage.diary.note(f"* {key} is not reset: {error}")
         else:
             self.stage.diary.note(f"* a person resets {key}")
 
@@ -217,23 +219,24 @@ class History:
         stage = self.stage
         tainted = [node["metadata"]["name"] for node in stage.all("Node") if _has_our_taint(node)]
         found = [f"{name} has our taint" for name in tainted]
-        for service in stage.services:
-            found += [f"{service.namespace}: {what}" for what in self._ailing_of(service)]
+        for tenant in stage.tenants:
+            found += [f"{tenant.namespace}: {what}" for what in self._ailing_of(tenant)]
         return found
 
-    def _ailing_of(self, service: Service) -> list[str]:
+    def _ailing_of(self, tenant: Tenant) -> list[str]:
         stage, found = self.stage, []
         addresses: dict[str, set[str]] = {}
-        for job in service.jobs:
-            pods = stage.pods(service, job)
-            wanted = 1 if job in services.MS_JOBS and not service.standby else 2
+        for job in tenant.jobs:
+            pods = stage.pods(tenant, job)
+            wanted = tenant.size(job)
             running = [pod for pod in pods if _runs(pod)]
             if len(pods) != wanted or len(running) != wanted:
                 found.append(f"{job}: {len(running)} of {wanted} pods run, {len(pods)} exist")
-            if (recovery := stage.ledger(service, job).get("recovery")) is not None:
+            if (recovery := stage.ledger(tenant, job).get("recovery")) is not None:
                 found.append(f"{job}: open in {recovery['rung']}/{recovery['phase']} {recovery['condition']}")
             addresses[job] = {pod["status"].get("podIP", "") for pod in pods}
-        return found + self._ailing_table(service, addresses)
+        tables = self._ailing_table(tenant, addresses) if isinstance(tenant, Service) else []
+        return found + tables
 
     def _ailing_table(self, service: Service, addresses: dict[str, set[str]]) -> list[str]:
         ledger = self.stage.table(service)
@@ -291,7 +294,7 @@ def _runs(pod: Object) -> bool:
     conditions = pod.get("status", {}).get("conditions", ())
     ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
     running = pod.get("status", {}).get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
-    return running and (ready or owner_of(pod) in services.MS_JOBS)
+    return running and (ready or owner_of(pod) in MS_JOBS)
 
 
 __all__ = ["STEPS", "History", "Result", "play"]

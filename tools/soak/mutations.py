@@ -25,6 +25,7 @@ from mindie_ha.sim.server import ApiServer
 
 Object = dict[str, Any]
 LEDGER = "mindie-ha-ledger-"
+PATIENCE_S = 10.0
 
 
 class Mutation:
@@ -143,12 +144,24 @@ def _believed(item: WorkloadView) -> WorkloadView:
     return replace(item, rings=replace(item.rings, text=json.dumps(table)))
 
 
+class ShortPause(Mutation):
+    """Soon forgets that a person paused something."""
+
+    @staticmethod
+    def planner(view: ScopeView, settings: Settings, now_s: float) -> Plan:
+        """Plans without the pauses that have stood for a while."""
+        kept = tuple(one for one in view.pauses.ledger.pauses if now_s - one.since_s < PATIENCE_S)
+        ledger = view.pauses.ledger.model_copy(update={"pauses": kept})
+        return plan(replace(view, pauses=replace(view.pauses, ledger=ledger)), settings, now_s)
+
+
 MUTATIONS: dict[str, type[Mutation]] = {
     "no-fence": NoFence,
     "no-write-ahead": NoWriteAhead,
     "stale-delete": StaleDelete,
     "forgetful-budget": ForgetfulBudget,
     "unchecked-table": UncheckedTable,
+    "short-pause": ShortPause,
 }
 
 __all__ = ["MUTATIONS", "Mutation"]

@@ -15,10 +15,11 @@ from datetime import datetime
 from mindie_ha.sim.requests import ApiRequest
 from mindie_ha.sim.storage import Change, Kind
 from tools.soak.judges import Judge, Object
-from tools.soak.services import MS_JOBS
+from tools.soak.tenants import MS_JOBS
 
 CONFIGURATION = "ascend.kubectl.kubernetes.io/ascend-910-configuration"
 LEASE_NAMESPACE, LEASE = "mindx-dl", "mindie-ha"
+HELD = "HeldByPause"
 SLACK_S = 0.001  # times in a Lease are whole microseconds
 FIRST_SERVER_GROUP = 2
 LEARNS_WITHIN_S = 150.0  # the longest silence of a watch in a history, and a little more
@@ -32,6 +33,7 @@ class SoakJudge(Judge):
     asked: set[str] = field(default_factory=set)  # UIDs of pods whose deletion was sent
     addresses: dict[str, str] = field(default_factory=dict)  # of pods whose deletion was sent -> UID
     audited: int = 0
+    _held: dict[str, set[tuple[str, float]]] = field(default_factory=dict)  # workload -> pauses that hold it
     _closed: dict[str, float] = field(default_factory=dict)  # node -> when it closed; infinite: it is open
 
     def wrong(self, promise: int, what: str) -> None:
@@ -95,6 +97,28 @@ class SoakJudge(Judge):
         """Nodes that take new pods, or did so lately: a controller may learn late that one does not."""
         now_s = self.server.core.clock.monotonic()
         return [name for name, closed_s in self._closed.items() if now_s - closed_s < LEARNS_WITHIN_S]
+
+    def _recovery_moved(self, who: str, before: Object, after: Object) -> None:
+        super()._recovery_moved(who, before, after)
+        standing = self._pauses(who)
+        if after["condition"] == HELD != before["condition"]:
+            self._held[who] = standing
+        if (before["phase"], after["phase"]) == ("backoff", "stop"):
+            by_s = self.server.core.clock.wall() - LEARNS_WITHIN_S
+            known = standing & self._held.get(who, set()) | {one for one in standing if one[1] < by_s}
+            for scope, _ in sorted(known):
+                self.wrong(1, f"{who}: deletions begin though {scope} is paused, as its controller knows")
+
+    def _pauses(self, who: str) -> set[tuple[str, float]]:
+        """Scope and beginning of the pauses that stand for a workload."""
+        ledger = self.remembered(LEASE_NAMESPACE, "mindie-ha-pauses")
+        now_s = self.server.core.clock.wall()
+        scopes = ("cluster", f"namespace/{who.split('/')[-2]}")
+        return {
+            (one["scope"], one["since_s"])
+            for one in ledger.get("pauses", ())
+            if one["scope"] in scopes and (one["ends_at_s"] is None or now_s < one["ends_at_s"])
+        }
 
     def _changed(self, kind: Kind, change: Change) -> None:
         super()._changed(kind, change)

@@ -42,7 +42,7 @@ from tools.soak.links import MailboxLink, Server
 from tools.soak.loops import PROCESS, Process
 from tools.soak.mutations import Mutation
 from tools.soak.rules import SoakJudge
-from tools.soak.services import Service
+from tools.soak.tenants import Service, Tenant
 
 Object = dict[str, Any]
 WALL_S = 1_800_000_000.0
@@ -161,7 +161,7 @@ class Stage:
 
     def __init__(
         self,
-        services: tuple[Service, ...],
+        tenants: tuple[Tenant, ...],
         *,
         seed: int,
         nodes: int,
@@ -171,7 +171,7 @@ class Stage:
         mutation: Mutation,
         documents: Documents,
     ) -> None:
-        self.services = services
+        self.tenants = tenants
         self.replicas = replicas
         self.settings = settings
         self.mutation = mutation
@@ -265,11 +265,11 @@ class Stage:
 
     # -- the cluster --------------------------------------------------------------------------------
 
-    async def apply(self, service: Service) -> None:
-        """Create a service."""
-        if self.get("Namespace", service.namespace, "") is None:
-            await self.api.create("Namespace", {"metadata": {"name": service.namespace}})
-        for obj in service.objects():
+    async def apply(self, tenant: Tenant) -> None:
+        """Create its jobs and what they need."""
+        if self.get("Namespace", tenant.namespace, "") is None:
+            await self.api.create("Namespace", {"metadata": {"name": tenant.namespace}})
+        for obj in tenant.objects():
             await self.api.create(obj["kind"], obj)
 
     def get(self, kind: str, name: str, namespace: str) -> Object | None:
@@ -283,14 +283,14 @@ class Stage:
         collection = self.server.core.store.collection((resource.group, resource.plural))
         return [stored.obj for _, stored in collection.iterate(namespace)]
 
-    def pods(self, service: Service, job: str = "") -> list[Object]:
-        """The pods of a service, or of one of its jobs."""
-        found = self.all("Pod", service.namespace)
+    def pods(self, tenant: Tenant, job: str = "") -> list[Object]:
+        """Its pods, or those of one of its jobs."""
+        found = self.all("Pod", tenant.namespace)
         return [pod for pod in found if job in ("", owner_of(pod))]
 
-    def ledger(self, service: Service, job: str) -> Object:
+    def ledger(self, tenant: Tenant, job: str) -> Object:
         """A workload ledger as stored; empty where there is none."""
-        return self.judge.ledger_of(service.namespace, job)
+        return self.judge.ledger_of(tenant.namespace, job)
 
     def table(self, service: Service) -> Object:
         """The service ledger as stored; generation 0 where there is none that can be read."""
