@@ -15,11 +15,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from aiohttp import web
 
+from mindie_ha.app import gauges
 from mindie_ha.app.core import Core
 from mindie_ha.app.edges import Edges
 from mindie_ha.app.listening import Listener
@@ -40,10 +40,8 @@ from mindie_ha.kit.metrics import Metrics
 from mindie_ha.kit.tasks import OnEnd
 from mindie_ha.model.decisions import Notice
 from mindie_ha.model.errors import MindieHaError
-from mindie_ha.model.roles import Activity
 from mindie_ha.model.settings import Settings
 from mindie_ha.model.workloads import ROLES_BY_APP, Role
-from mindie_ha.policy.activity import MS_ROLES
 from mindie_ha.policy.planner import plan
 from mindie_ha.web.api import Health, Sources, make_app
 from mindie_ha.web.reports import ScopeReport
@@ -87,7 +85,13 @@ class App:
         self.adoptions, self.requests = parts.adoptions, parts.requests
         self.recorder.listeners.append(self._spread)
         self.core.store.refusals.listeners.append(self._problem)
-        self._gauge()
+        gauges.watch(
+            self.metrics,
+            store=self.core.store,
+            outlets=self.outlets,
+            candidate=self.candidate,
+            leads=lambda: self.started.is_set() and self._leads(),
+        )
 
     @property
     def grpc_port(self) -> int:
@@ -262,19 +266,6 @@ class App:
             peers=self.core.peers,
         )
         return make_app(sources, max_body_bytes=self.settings.http.max_body_bytes)
-
-    def _gauge(self) -> None:
-        """Gauges that are read from the live parts when somebody scrapes."""
-        self.metrics.subscribers.set_function(lambda: self.outlets.mailboxes.open_streams)
-        self.metrics.leader.set_function(lambda: float(self.started.is_set() and self._leads()))
-        self.metrics.lease_age_s.set_function(lambda: self.candidate.age_s)
-        for role in sorted(MS_ROLES):
-            for what in Activity:
-                count_of = partial(self.core.store.roles.count, role, what)
-                self.metrics.ms_pods.labels(role, what).set_function(count_of)
-        for kind in ("workload", "service", "node", "pauses"):
-            gauge = self.metrics.ledgers_unreadable.labels(kind)
-            gauge.set_function(partial(self.core.store.ledgers_unreadable, kind))
 
     def _problem(self, problem: Problem) -> None:
         """An object that cannot be understood: log, metric and Event; `status` asks for it."""

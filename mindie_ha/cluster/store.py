@@ -8,7 +8,7 @@ One event loop; nothing here awaits or raises for hostile input.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from mindie_ha.cluster import convert, documents, workload_kinds
 from mindie_ha.cluster.config_maps import ConfigMaps, LedgerEntry, read, version_of
@@ -350,10 +350,9 @@ class Store:
         """The ConfigMap with `remain-retry-times` as last seen."""
         return self._maps.retries_map
 
-    def ledgers_unreadable(self, kind: str) -> int:
-        """How many ledgers of a kind (`workload`, `service`, `node`, `pauses`) stop their owner."""
-        entries = self._maps.ledgers.values()
-        return sum(1 for entry in entries if entry.error and entry.label == kind)
+    def ledger_entries(self) -> Collection[LedgerEntry]:
+        """Every ledger as stored, those that cannot be read too."""
+        return self._maps.ledgers.values()
 
     def problems(self) -> dict[str, str]:
         """Malformed objects and unreadable ledgers, for people: object -> what is wrong."""

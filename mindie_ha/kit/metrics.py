@@ -65,6 +65,7 @@ class Metrics:
             "write_seconds", "Duration of writes, retries included", ["verb", "resource"]
         )
         self.events_dropped = made.counter("events_dropped_total", "Kubernetes Events not sent", ["cause"])
+        self.workloads = made.gauge("workloads", "Workloads that recover, wait or are parked", ["state"])
         self.ledgers_unreadable = made.gauge("ledgers_unreadable", "Ledgers not readable", ["kind"])
         self.tables = made.counter("tables_total", "Rank tables by channel and result", ["channel", "result"])
         self.public_reports = made.counter(

@@ -8,7 +8,7 @@ from mindie_ha.model.errors import NotFound
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.settings import BudgetSettings, Settings
 
-from .clusters import CHIP, NAMESPACE, Cluster, cluster, quick
+from .clusters import CHIP, NAMESPACE, Cluster, cluster, metric, quick
 
 pytestmark = pytest.mark.looptime
 P0 = "mindie-server-p0"
@@ -78,3 +78,19 @@ async def test_an_owner_that_gave_up_parks_again_and_says_so() -> None:
         assert (await c.app.rearm.reset(KEY, text="", person="ann")).changed
         await c.until(lambda: (c.ledger(P0)["parked"] or first) != first, "parked again")
         assert c.ledger(P0)["parked"]["reason"] == "OwnerGaveUp"
+
+
+async def test_what_recovers_and_what_is_parked_can_be_counted() -> None:
+    async with cluster(settings=impatient()) as c:
+
+        def counted() -> dict[str, float]:
+            states = ("recovering", "waiting", "parked")
+            return {state: metric(c.app, "mindie_ha_workloads", state=state) for state in states}
+
+        assert not any(counted().values())
+        await park(c)
+        assert counted() == {"recovering": 0, "waiting": 0, "parked": 1}
+        await c.app.rearm.reset(KEY, text="", person="ann")
+        await c.until(lambda: counted() == {"recovering": 1, "waiting": 0, "parked": 0}, "recovering")
+        await c.recovered(P0, closed=2)
+        await c.until(lambda: not any(counted().values()), "nothing")
