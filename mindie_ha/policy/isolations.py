@@ -224,7 +224,7 @@ def _overruled(before: NodeLedger, after: NodeLedger) -> tuple[Notice, ...]:
     return tuple(
         Notice(
             "IsolationOverruled",
-            f"node {after.node}: the taint for {item.id} was removed by hand; it is not set again",
+            f"node {after.node}: the taint for {_subject(item)} was removed by hand; it is not set again",
             warning=True,
             key=f"overruled:{after.node}:{item.id}:{item.since_s}",
         )
@@ -246,7 +246,7 @@ def _told(before: NodeLedger, after: NodeLedger) -> Iterable[Notice]:
         elif was is not None and _is_up(item) and not _is_up(was):
             yield Notice("NodeIsolated", f"node {after.node}: {describe(item)}", key=f"isolated:{key}")
     for item in earlier.values():
-        message = f"node {after.node}: {item.id} is released: {_why_over(item)}"
+        message = f"node {after.node}: {_subject(item)} is released: {_why_over(item)}"
         yield Notice("NodeReleased", message, key=f"released:{after.node}:{item.id}:{item.since_s}")
 
 
@@ -261,6 +261,11 @@ def describe(isolation: Isolation) -> str:
     why = ", ".join((isolation.reason, *isolation.codes[:4]))
     text = f": {isolation.text}" if isolation.text else ""
     return f"isolated{what} ({why}) until {_end(isolation)}{text}"
+
+
+def _subject(isolation: Isolation) -> str:
+    """What is isolated, and for what kind of reason, in words."""
+    return f"{isolation.device or 'the whole node'} ({isolation.reason})"
 
 
 def _end(isolation: Isolation) -> str:
@@ -281,8 +286,8 @@ def _why_over(isolation: Isolation) -> str:
 
 def _sentence(name: str, before: NodeLedger, active: list[Isolation]) -> str:
     if active:
-        return f"{name} is isolated: {', '.join(f'{item.id} until {_end(item)}' for item in active)}"
-    return f"{name} is released: {', '.join(item.id for item in before.isolations)} is over"
+        return f"{name} is isolated: {', '.join(f'{_subject(item)} until {_end(item)}' for item in active)}"
+    return f"{name} is released: {', '.join(map(_subject, before.isolations))} is over"
 
 
 def _next_look_s(kept: Iterable[Isolation], view: NodeView, *, settings: Settings) -> float | None:
