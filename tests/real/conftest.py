@@ -11,7 +11,8 @@ import pytest
 from mindie_ha.sim import kubeconfigs
 from mindie_ha.sim.client import ApiClient
 from mindie_ha.sim.transports import connected
-from tests.real import machines
+from tests.real import machines, seen
+from tests.real.controllers import running
 from tools.control_plane import binaries
 from tools.control_plane.planes import ControlPlane, Options
 
@@ -66,3 +67,13 @@ async def api(field: ControlPlane) -> AsyncIterator[ApiClient]:
     async with connected(kubeconfigs.read(field.kubeconfig)) as exchange:
         yield ApiClient(exchange)
     machines.heal(field)  # a test that failed must not fail the next one
+
+
+@pytest.fixture
+async def booted(field: ControlPlane, api: ApiClient, account: Path) -> None:
+    """The service has had a first table: where nobody may write one its MS Controllers do not come up."""
+    boot = await api.get("ConfigMap", "global-ranktable", seen.NAMESPACE)
+    assert boot is not None
+    if "server_group_list" not in boot["data"]["global_ranktable.json"]:
+        async with running(kubeconfig=account, pod=machines.our_pods(field)[0]) as controller:
+            await seen.settled(api, controller)

@@ -15,6 +15,7 @@ from tests.real.controllers import Controller, until
 from tests.real.rounds import CHIP, P0, PODS_OF_P0, one_round
 from tools.control_plane.planes import ControlPlane
 
+pytestmark = pytest.mark.usefixtures("booted")
 SPARE_S = 1.0
 HELD = tuple(each for each in WRITES if each.without == MEMORY or each.verb == "delete")
 GUARDS = tuple(each for each in WRITES if each.without == GUARDED)
