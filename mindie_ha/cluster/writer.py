@@ -21,6 +21,7 @@ from mindie_ha.cluster.attempts import write_policy
 from mindie_ha.cluster.client import Client, PatchKind
 from mindie_ha.cluster.resources import CONFIG_MAP, EVENT, NODE, POD, POD_GROUP, Resource
 from mindie_ha.cluster.slim import decode_json
+from mindie_ha.cluster.unanswered import Unanswered
 from mindie_ha.kit.clock import Clock
 from mindie_ha.kit.entropy import Entropy
 from mindie_ha.kit.logs import Log
@@ -88,6 +89,7 @@ class Writer:
         self._log = log
         self._metrics = metrics
         self._dry_run = dry_run
+        self._unanswered = Unanswered()
         self._parallel = asyncio.Semaphore(settings.parallel_writes)
         self._pace = Pace(clock=clock, per_s=settings.writes_per_s)
 
@@ -109,10 +111,14 @@ class Writer:
         sent = orjson.dumps(options)
 
         async def attempt(unsure: bool) -> Written:
-            if unsure and await self._deleted(key, uid, grace_s):
+            if (unsure or uid in self._unanswered) and await self._deleted(key, uid, grace_s):
+                self._unanswered.settle(uid)
                 return Written.DONE
             try:
                 await self._send(lambda: self._client.delete(POD, key, sent, gate=gate))
+            except (Unreachable, asyncio.CancelledError):
+                self._unanswered.add(uid)
+                raise
             except NotFound:
                 return Written.ALREADY
             except Conflict:
@@ -424,11 +430,13 @@ class Writer:
         return True
 
     async def _deleted(self, key: ObjectKey, uid: str, grace_s: int | None) -> bool:
-        """Whether the pod is gone, replaced, or terminating at least as fast as wanted."""
+        """Whether it is gone, replaced, or terminating at least as fast as wanted. The store hears it."""
         try:
-            _, meta = await self._read(POD, key)
+            raw = await self._client.get(POD, key)
         except NotFound:
             return True
+        self._answers.apply_response(raw)
+        meta = _part(decode_json(raw, where=f"pod {key}"), "metadata")
         if meta.get("uid") != uid:
             return True
         if not meta.get("deletionTimestamp"):

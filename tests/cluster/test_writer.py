@@ -123,6 +123,29 @@ async def test_a_delete_whose_answer_was_lost_is_looked_up_and_not_repeated(
     assert desk.sent() == {"DELETE": 1, "GET": 1}
 
 
+async def test_what_a_lookup_finds_is_heard(cluster: Cluster, desk: Desk) -> None:
+    """A watch may be silent: then the lookup alone says that the pod terminates."""
+    body = await cluster.pod("a", finalizers=["example.com/keep"])
+    rule = Rule(method="DELETE", resource="pods", reset=True, applied=True)
+    cluster.server.disturbances.add(rule)
+    assert await desk.writer.delete_pod(POD, uid=uid_of(body), grace_s=None) is Written.DONE
+    assert desk.sent() == {"DELETE": 1, "GET": 1}
+    (heard,) = desk.heard.bodies
+    assert heard["metadata"]["deletionTimestamp"]
+
+
+async def test_a_later_write_looks_up_what_an_earlier_one_left_open(cluster: Cluster, desk: Desk) -> None:
+    body = await cluster.pod("a", finalizers=["example.com/keep"])
+    cluster.server.disturbances.add(Rule(method="DELETE", resource="pods", reset=True, applied=True))
+    cluster.server.disturbances.add(Rule(method="GET", resource="pods", code=503, times=None))
+    with pytest.raises(Unreachable):
+        await desk.writer.delete_pod(POD, uid=uid_of(body), grace_s=None)
+    cluster.server.disturbances.clear()
+    assert desk.sent()["DELETE"] == 1
+    assert await desk.writer.delete_pod(POD, uid=uid_of(body), grace_s=None) is Written.DONE
+    assert desk.sent()["DELETE"] == 1
+
+
 async def test_a_delete_that_did_not_happen_is_repeated(cluster: Cluster, desk: Desk) -> None:
     body = await cluster.pod("a")
     cluster.server.disturbances.add(Rule(method="DELETE", resource="pods", reset=True))

@@ -106,11 +106,14 @@ class Judge:
         self.deleted[uid] = grace_s
 
     def _is_dying(self, request: ApiRequest, body: Object) -> bool:
-        """Whether a deletion took effect, whatever was answered."""
+        """Whether a deletion took effect, whatever was answered; a slower one is not ours."""
         namespace, _, name = request.path.split("/namespaces/")[-1].split("/")
         pod = self._get("Pod", namespace, name) or {"metadata": {}}
         meta = pod["metadata"]
-        return meta.get("uid") != body["preconditions"]["uid"] or "deletionTimestamp" in meta
+        if meta.get("uid") != body["preconditions"]["uid"]:
+            return True
+        wanted_s = body.get("gracePeriodSeconds", meta.get("deletionGracePeriodSeconds"))
+        return "deletionTimestamp" in meta and meta["deletionGracePeriodSeconds"] <= wanted_s
 
     def _deleting(self, namespace: str, name: str, body: Object) -> None:
         uid = body.get("preconditions", {}).get("uid")
