@@ -58,7 +58,10 @@ def upgraded(model: type[Frozen], body: bytes) -> bytes:
         )
     for step_from in range(version, newest):
         found = {**STEPS[model, step_from](found), "schema_version": step_from + 1}
-    return orjson.dumps(found, option=orjson.OPT_SORT_KEYS)
+    try:
+        return orjson.dumps(found, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError as error:  # it reads deeper nesting than it writes
+        raise LedgerUnreadable(f"cannot be written again: {error}") from error
 
 
 __all__ = ["STEPS", "current", "upgraded"]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from mindie_ha.cluster import shared_json
 from mindie_ha.model.errors import InputError
 from mindie_ha.policy.retries import RETRY_KEY
 
@@ -63,10 +64,7 @@ def _is_ours(body: object) -> bool:
 def _entries(text: str, where: str) -> dict[str, object]:
     if not text.strip():
         return {}
-    try:
-        content = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        raise InputError(f"{RETRY_KEY} is no JSON: {error}", where=where) from error
+    content = shared_json.read(text, name=RETRY_KEY, where=where)
     if content is None:
         return {}
     if not isinstance(content, dict):

@@ -34,8 +34,8 @@ def parse(text: str, *, where: str) -> object:
         value: Any = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}", where=where) from None
-    if _MAYBE_HALF.search(text) and _has_half(value):
-        raise InputError("a text has half of a character (a lone surrogate)", where=where)
+    if _MAYBE_HALF.search(text):
+        _check_characters(value, where)
     return value
 
 
@@ -57,12 +57,13 @@ def as_whole_number(value: object, *, where: str) -> int:
     return value
 
 
-def _has_half(value: object) -> bool:
+def _check_characters(value: object, where: str) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        return True
-    return False
+        raise InputError("a text has half of a character (a lone surrogate)", where=where) from None
+    except RecursionError:  # it could just be read
+        raise InputError("nested too deep", where=where) from None
 
 
 def _no_constant(literal: str) -> NoReturn:

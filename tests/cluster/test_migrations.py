@@ -96,8 +96,9 @@ def test_pauses_of_an_older_version_still_hold() -> None:
         ("[]", "schema_version is missing"),
         ("{", "no JSON"),
         ('{"schema_version": 1}', "workload"),
+        (f'{{"schema_version": 1, "x": {"[" * 300}{"]" * 300}}}', "cannot be written again"),
     ],
-    ids=["newer", "zero", "true", "text", "missing", "list", "cut", "old-and-empty"],
+    ids=["newer", "zero", "true", "text", "missing", "list", "cut", "old-and-empty", "deep"],
 )
 def test_what_cannot_be_brought_up_is_unreadable(text: str, words: str) -> None:
     with pytest.raises(LedgerUnreadable, match=words):

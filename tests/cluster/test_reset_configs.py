@@ -58,7 +58,10 @@ def test_a_word_to_leave_is_taken_back_even_during_a_reset() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{", '{"RetryTime": "1"}', '{"RetryTime": -1}', '{"RankList": 5}', '{"RankList": [5]}'],
+    [
+        *("", "[]", "{", '{"RetryTime": "1"}', '{"RetryTime": -1}', '{"RankList": 5}', '{"RankList": [5]}'),
+        pytest.param(f'{{"theirs": {"[" * 300}{"]" * 300}}}', id="deeper-than-can-be-written"),
+    ],
 )
 def test_what_cannot_be_read_is_told_and_never_overwritten(text: str) -> None:
     assert parse(KEY, {"reset.json": text}).error

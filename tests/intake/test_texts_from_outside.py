@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from mindie_ha.intake import bodies
@@ -32,3 +34,11 @@ def test_half_of_a_character_is_refused(text: str) -> None:
 )
 def test_whole_characters_are_taken(text: str, value: str) -> None:
     assert bodies.parse(text, where="here") == value
+
+
+def test_however_deep_a_text_is_it_is_read_or_refused() -> None:
+    """Reading and looking for halves of characters have limits of their own, which depend on the stack."""
+    for depth in range(850, 1000):
+        text = f'{{"a": "\\ud83d\\ude00", "b": {"[" * depth}{"]" * depth}}}'
+        with suppress(InputError):
+            bodies.parse(text, where="here")
