@@ -53,6 +53,11 @@ def not_before_s(attempts: tuple[Attempt, ...], *, seed: str, settings: BudgetSe
     return attempts[-1].at_s + pause_s * _jitter(f"{seed}#{len(attempts)}")
 
 
+def longest_pause_s(settings: BudgetSettings) -> float:
+    """No back-off is longer."""
+    return settings.backoff_max_s * (1.0 + JITTER)
+
+
 def _jitter(seed: str) -> float:
     """A factor between 1 - JITTER and 1 + JITTER."""
     digest = hashlib.sha256(seed.encode()).digest()

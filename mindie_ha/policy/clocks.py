@@ -18,20 +18,23 @@ TOLERANCE_S = 5.0
 LedgerT = TypeVar("LedgerT", bound=Frozen)
 
 
-def of_workload(ledger: WorkloadLedger, *, now_s: float) -> WorkloadLedger:
-    """A workload's memory in the time that is now."""
-    done = [attempt.at_s for attempt in ledger.attempts]
+def of_workload(ledger: WorkloadLedger, *, now_s: float, pause_s: float) -> WorkloadLedger:
+    """A workload's memory in the time that is now. `pause_s`: no back-off is longer."""
+    done = [ledger.adopted_at_s, ledger.retry_times_written_at_s]
+    done += [attempt.at_s for attempt in ledger.attempts]
     done += [one.closed_at_s for one in ledger.closed]
-    done += (
-        [ledger.recovery.phase_since_s, ledger.recovery.opened_at_s] if ledger.recovery is not None else []
-    )
     done += [ledger.parked.at_s] if ledger.parked is not None else []
+    if (recovery := ledger.recovery) is not None:
+        done += [recovery.phase_since_s, recovery.opened_at_s, recovery.not_before_s - pause_s]
+        since_s = (recovery.quiet_since_s, recovery.no_active_since_s, recovery.guarded_since_s)
+        done += [at_s for at_s in since_s if at_s is not None]
     return _moved(ledger, done, now_s=now_s)
 
 
 def of_node(ledger: NodeLedger, *, now_s: float) -> NodeLedger:
     """A node's memory in the time that is now."""
     done = [one.since_s for one in ledger.isolations] + [one.at_s for one in ledger.past]
+    done += [one.healed_since_s for one in ledger.isolations if one.healed_since_s is not None]
     return _moved(ledger, done, now_s=now_s)
 
 

@@ -57,7 +57,7 @@ def plan(
     view: ScopeView, settings: Settings, now_s: float, *, ladders: tuple[LadderRow, ...] = LADDERS
 ) -> Plan:
     """Decide for every workload of `view`, then for its table."""
-    view = _in_our_time(view, now_s=now_s)
+    view = _in_our_time(view, settings=settings, now_s=now_s)
     brake = brakes.judge(view.fleet, settings=settings.brakes, now_s=now_s)
     hold = holds.judge(view.pauses, view.scope, now_s=now_s)
     window = windows.judge(settings.maintenance.windows, now_s=now_s)
@@ -96,10 +96,11 @@ def plan(
     return Plan(decisions=decisions, table=table, wake_at_s=wake_at_s)
 
 
-def _in_our_time(view: ScopeView, *, now_s: float) -> ScopeView:
+def _in_our_time(view: ScopeView, *, settings: Settings, now_s: float) -> ScopeView:
     """`view` with ledgers of before a clock was set back."""
+    pause_s = budgets.longest_pause_s(settings.budgets)
     workloads = tuple(
-        replace(workload, ledger=clocks.of_workload(workload.ledger, now_s=now_s))
+        replace(workload, ledger=clocks.of_workload(workload.ledger, now_s=now_s, pause_s=pause_s))
         for workload in view.workloads
     )
     return replace(view, workloads=workloads)

@@ -27,8 +27,10 @@ def judge(windows: Iterable[Window], *, now_s: float) -> Hold:
 
 def ends_s(window: Window, *, now_s: float) -> float | None:
     """Wall time at which the window that is open now ends; None where none is open."""
-    earliest = datetime.fromtimestamp(now_s - window.duration_s, tz=window.zone)
-    began = next(CronSim(window.cron, earliest), None)  # the first after `earliest`: older ones are over
+    earliest_s = now_s - window.duration_s
+    fires = CronSim(window.cron, datetime.fromtimestamp(earliest_s, tz=window.zone))
+    # The first one after `earliest_s`: older ones are over. In an hour that repeats it may start too early.
+    began = next((fire for fire in fires if fire.timestamp() > earliest_s), None)
     if began is None or began.timestamp() > now_s:
         return None
     return began.timestamp() + window.duration_s

@@ -47,6 +47,14 @@ def test_of_overlapping_windows_the_first_end_is_looked_at() -> None:
     assert (hold.condition, hold.wake_at_s) == ("HeldByMaintenance", at("2026-11-28T04:00:00"))
 
 
+def test_a_window_is_open_once_in_the_night_in_which_clocks_go_back() -> None:
+    window = Window(cron="30 2 * * *", duration_s=3600, time_zone="Europe/Berlin")
+    midnight_s = datetime(2027, 10, 31, tzinfo=UTC).timestamp()
+    held = [windows.judge([window], now_s=midnight_s + 60 * minute).on for minute in range(240)]
+    assert sum(held) == 60
+    assert held[30:90] == [True] * 60
+
+
 def test_without_windows_nothing_is_held() -> None:
     assert not windows.judge((), now_s=0.0).on
 
