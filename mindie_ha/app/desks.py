@@ -34,6 +34,7 @@ from mindie_ha.web.explanations import Explainer
 from mindie_ha.web.fault_reports import FleetFaults
 from mindie_ha.web.reports import Overview
 
+UNKNOWN = "unknown"
 OBSERVE_TIMEOUT_S = 20.0
 
 
@@ -72,7 +73,7 @@ async def _leader(core: Core) -> tuple[str, str]:
     except NotFound:
         return "", f"there is no Lease {key}"
     except (ClusterError, InputError) as error:
-        return "", f"its Lease cannot be read: {error}"
+        return UNKNOWN, f"its Lease cannot be read: {error}"
     if not lease.holder:
         return "", f"Lease {key} is released"
     if lease.renewed_at_s is None:

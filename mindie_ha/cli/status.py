@@ -83,8 +83,9 @@ def show(found: dict[str, Any]) -> None:
 
 
 def nobody_leads(found: dict[str, Any]) -> bool:
-    """Whether a controller says that none of them leads; a command that looks itself asks none."""
-    return found.get("role") in ("leader", "standby") and not found.get("leader")
+    """Whether a controller, or the Lease where the command looked itself, says that none of them leads."""
+    asked = found.get("role") in ("leader", "standby") or bool(found.get("leader_note"))
+    return asked and not found.get("leader")
 
 
 def headline(found: dict[str, Any]) -> str:
@@ -106,7 +107,9 @@ def isolated_line(isolated: dict[str, Any]) -> str:
     """One isolation for people."""
     what = f"{isolated['node']} {isolated['device']}".rstrip()
     why = isolated["text"] or isolated["reason"]
-    until = still(isolated["ends_at_s"], otherwise=f"until {isolated['until']}")
+    healed_at_s = isolated.get("healed_since_s")
+    healed = f", well again for {age(healed_at_s)}" if healed_at_s is not None else ""
+    until = still(isolated["ends_at_s"], otherwise=f"until {isolated['until']}{healed}")
     return f"isolated: {what}: {why}, {until} (mindie-ha release {what.replace(' ', ' --device ')})"
 
 

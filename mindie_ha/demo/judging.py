@@ -52,7 +52,7 @@ def judge(observations: Observations, expect: Expect) -> Verdict:
         "no other pod was touched": _untouched(observations, expect),
         "the rank tables are as expected": _tables(observations, expect),
         "tables arrived on every channel": _channels(observations, expect),
-        "no AscendJob was given up by its operator": _failed(observations, expect),
+        "no AscendJob was given up that was not to be": _failed(observations, expect),
         "software retries were paid exactly": _retries(observations, expect),
     }
     optional = {

@@ -34,7 +34,7 @@ STYLES = {
 }
 PHASES = {
     "isolate": "new pods are kept away from what is broken",
-    "stop": "the pods of the instance are deleted",
+    "stop": "the pods that have to go are deleted",
     "gone": "waiting until the old pods are gone",
     "recreate": "waiting for their owner to create the pods again",
     "place": "waiting for the gang scheduler to place all of them",

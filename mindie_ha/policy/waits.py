@@ -95,9 +95,12 @@ def _of_recovery(recovery: Recovery, decision: Decision, *, now_s: float) -> Wai
     if condition:
         what = f"{condition}: {recovery.condition_message or decision.sentence}"
         return Wait(what, ENDS.get(condition, LEAVES[recovery.phase]), decision.wake_at_s, "it looks again")
+    what = f"{recovery.rung}/{recovery.phase}: {rule.owner}"
+    if recovery.phase is Phase.SETTLE and decision.wake_at_s is not None:  # the deadline is far behind it
+        return Wait(what, LEAVES[recovery.phase], decision.wake_at_s, "it closes if all stayed well")
     until_s = recovery.deadline_s if ahead else None
     then = _THEN[rule.overdue] if until_s is not None else ""
-    return Wait(f"{recovery.rung}/{recovery.phase}: {rule.owner}", LEAVES[recovery.phase], until_s, then)
+    return Wait(what, LEAVES[recovery.phase], until_s, then)
 
 
 __all__ = ["ENDS", "LEAVES", "Wait", "judge"]

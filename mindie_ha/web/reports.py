@@ -144,6 +144,7 @@ class IsolatedReport(Report):
     text: str
     until: str
     ends_at_s: float | None
+    healed_since_s: float | None = None  # the fault is gone since then; it is released a little later
 
 
 class PauseReport(Report):
@@ -266,6 +267,7 @@ class Reporter:
                         text=one.text,
                         until=one.until,
                         ends_at_s=one.ends_at_s,
+                        healed_since_s=one.healed_since_s,
                     )
 
     def all(self) -> list[ScopeReport]:

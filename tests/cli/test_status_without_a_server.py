@@ -22,7 +22,8 @@ def lease(*, renewed_at_s: float, holder: str = "ha-0") -> dict[str, Any]:
 
 async def test_a_leader_that_does_not_renew_leads_no_longer(tmp_path: Path) -> None:
     async with simulated(tmp_path) as (cluster, path):
-        _, out, _ = await command("status", "--kubeconfig", path)
+        code, out, _ = await command("status", "--kubeconfig", path)
+        assert (code, out.splitlines()[0]) == (1, "nobody leads: nothing is done")
         assert "leader: nobody (there is no Lease mindx-dl/mindie-ha)" in out
         await cluster.api.create("Lease", lease(renewed_at_s=time.time() - 300))
         _, out, _ = await command("status", "--kubeconfig", path)
@@ -30,7 +31,8 @@ async def test_a_leader_that_does_not_renew_leads_no_longer(tmp_path: Path) -> N
         await cluster.api.patch(
             "Lease", "mindie-ha", "mindx-dl", {"spec": lease(renewed_at_s=time.time())["spec"]}
         )
-        _, out, _ = await command("status", "--kubeconfig", path)
+        code, out, _ = await command("status", "--kubeconfig", path)
+        assert (code, "nobody leads" in out) == (0, False)
         assert "leader: ha-0 (its Lease was renewed " in out
         await cluster.api.patch(
             "Lease", "mindie-ha", "mindx-dl", {"spec": lease(renewed_at_s=time.time(), holder="")["spec"]}

@@ -55,7 +55,8 @@ def test_a_phase_names_its_owner_its_exit_and_what_follows_its_deadline(world: W
     )
     assert found.until_s is not None
     assert found.until_s > world.now_s
-    assert found.then == "the next rung, or the same again after back-off"
+    assert found.then == "it closes if all stayed well"
+    assert found.until_s < world.now_s + 60, "the end of settling, not the deadline of the phase"
 
 
 def test_a_condition_names_what_ends_it(world: World) -> None:

@@ -117,7 +117,9 @@ def _objects(value: object, *, at: _At, depth: int) -> Iterator[Subject]:
             yield from _objects(item, at=at.item(number), depth=depth + 1)
         return
     if not isinstance(kind, str) or not kind:
-        raise InputError("has no kind", where=where, advice="keep the line `kind: …`")
+        table = "server_group_list" in value or "server_list" in value
+        bare = "a bare rank table is looked at by `mindie-ha ranktable show FILE`"
+        raise InputError("has no kind", where=where, advice=bare if table else "keep the line `kind: …`")
     metadata = _mapping(value.get("metadata"))
     yield Subject(
         file=at.file,

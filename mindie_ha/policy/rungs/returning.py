@@ -59,8 +59,10 @@ def place(look: Look, recovery: Recovery, scope: Scope) -> Progress:
     if not refused or look.now_s < believed_at_s:  # a gang is refused once before all its pods are there
         sentence = f"{len(homeless)} of {len(pods)} pods wait for a node"
         return Progress(sentence=sentence, wake_at_s=believed_at_s if refused else None)
+    # Of a gang some only wait for the others; one says what is missing.
+    telling = next((pod for pod in refused if "nodes are available" in pod.unschedulable), refused[0])
     return Progress(
-        sentence=f"{refused[0].key.name} finds no node: {refused[0].unschedulable}",
+        sentence=f"{telling.key.name} finds no node: {telling.unschedulable}",
         condition=WAITING_FOR_CAPACITY,
         condition_message="the scheduler finds no node for the new pods",
     )
