@@ -81,6 +81,8 @@ async def test_a_coordinator_of_motor(
         reached,
         malformed,
     )
+    idle = IDLE.items() <= answers.items()
+    assert ("it has no Prefill or no Decode to serve" in told.reason) is idle
 
 
 @pytest.mark.parametrize(
