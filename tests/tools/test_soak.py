@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.soak import runs
 from tools.soak.__main__ import main
 from tools.soak.mutations import MUTATIONS
 from tools.soak.runs import Run
@@ -52,6 +53,12 @@ def test_a_seed_is_the_same_history_in_every_process() -> None:
 def test_another_seed_is_another_history() -> None:
     first, second = (Run(first=seed, count=1, steps=1).one(seed) for seed in (4, 5))
     assert first.digest != second.digest
+
+
+def test_more_histories_than_a_process_plays_go_on_in_fresh_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "HISTORIES_A_PROCESS", 1)
+    run = Run(first=QUIET_SEED, count=3, steps=0, jobs=2)
+    assert [one.seed for one in runs.results(run)] == list(range(QUIET_SEED, QUIET_SEED + 3))
 
 
 def test_every_mutation_has_a_pinned_seed() -> None:

@@ -59,13 +59,12 @@ def results(run: Run) -> Iterator[Result]:
     if jobs == 1:
         yield from map(run.one, seeds)
         return
-    with ProcessPoolExecutor(
-        jobs,
-        mp_context=get_context("spawn"),
-        initializer=_end_with_parent,
-        max_tasks_per_child=HISTORIES_A_PROCESS,
-    ) as pool:
-        yield from pool.map(run.one, seeds)
+    size = jobs * HISTORIES_A_PROCESS
+    for start in range(0, len(seeds), size):
+        # The executor's own `max_tasks_per_child` can stop for ever as its processes end (CPython gh-115634).
+        context = get_context("spawn")
+        with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as pool:
+            yield from pool.map(run.one, seeds[start : start + size])
 
 
 def _end_with_parent() -> None:
