@@ -25,6 +25,7 @@ LABEL_FAULT_SCHEDULING = label_values.FAULT_SCHEDULING
 ANNOTATION_STRATEGY = "ProcessRecoverStrategy"
 STRATEGY_OURS = "mindie-ha"
 WAITING_FOR_PLATFORM = "WaitingForPlatform"
+WAITING_FOR_LABEL = "WaitingForLabel"
 
 
 class Ownership(StrEnum):

@@ -149,11 +149,11 @@ def not_ours(look: Look) -> Decision | None:
     what = f", faults: {_words(look.verdict.acting)}" if look.verdict.acting else ""
     recovery = look.view.ledger.recovery
     outcome = Outcome.HELD if recovery is not None else None
-    if recovery is not None and platform:
+    if recovery is not None:
+        condition = ownership.WAITING_FOR_PLATFORM if platform else ownership.WAITING_FOR_LABEL
+        message = "a platform owns the job" if platform else unlabelled
         recovery = records.updated(
-            recovery,
-            condition=ownership.WAITING_FOR_PLATFORM,
-            condition_message="a platform owns the job, so nothing is deleted",
+            recovery, condition=condition, condition_message=f"{message}, so nothing is deleted"
         )
         ledger = records.changed(look.view.ledger, recovery=recovery)
         look = replace(look, view=replace(look.view, ledger=ledger))

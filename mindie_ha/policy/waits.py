@@ -25,6 +25,7 @@ ENDS: Mapping[str, str] = MappingProxyType(
         peers.WAITING_FOR_PEER: "a peer's node answers again, or counts as lost",
         gates.BACKING_OFF: "time; nothing else is needed",
         guards.GUARDING: "the owner deletes the pods, or its time is over: then we do",
+        ownership.WAITING_FOR_LABEL: "the label fault-scheduling is force or grace again",
         ownership.WAITING_FOR_PLATFORM: "the platform takes its value of ProcessRecoverStrategy away",
         graceful.RESETTING: "the card is back, or its time is over",
         returning.WAITING_FOR_CAPACITY: "a node is there on which the pods fit",

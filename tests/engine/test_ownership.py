@@ -61,6 +61,21 @@ async def test_a_platform_that_takes_over_in_the_middle_stops_the_deletions() ->
         assert len(c.judge.deleted) == count
 
 
+async def test_a_label_that_is_taken_away_in_the_middle_is_what_a_recovery_waits_for() -> None:
+    async with cluster(nodes=4, settings=quick()) as c:
+        node = c.node_of(f"{P0}-master-0")
+        await c.world.set_faults(node, [CHIP])
+        await c.until(lambda: c.state(P0) == "waiting", "no capacity")
+        await c.label_job(P0, fault_scheduling=None)
+        await c.until(lambda: c.ledger(P0)["recovery"]["condition"] == "WaitingForLabel", "said so")
+        count = len(c.judge.deleted)
+        await c.world.heal(node)
+        await c.clock.sleep(60)
+        assert (len(c.judge.deleted), c.state(P0)) == (count, "held")
+        await c.label_job(P0, fault_scheduling="force")
+        await c.recovered(P0)
+
+
 async def test_a_podgroup_made_anew_is_adopted_again() -> None:
     async with cluster() as c:
         await c.api.delete("PodGroup", c.podgroup(P0), NAMESPACE)
