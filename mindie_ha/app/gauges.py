@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
@@ -40,17 +39,7 @@ def _unreadable(store: Store, kind: str) -> int:
 
 def _in_state(store: Store, state: str) -> int:
     ledgers = (entry.ledger for entry in store.ledger_entries())
-    states = Counter(_state(ledger) for ledger in ledgers if isinstance(ledger, WorkloadLedger))
-    return states[state]
-
-
-def _state(ledger: WorkloadLedger) -> str:
-    """What a ledger alone says, in the words of `status`."""
-    if ledger.parked is not None:
-        return "parked"
-    if ledger.recovery is None:
-        return ""
-    return "waiting" if ledger.recovery.condition else "recovering"
+    return sum(1 for ledger in ledgers if isinstance(ledger, WorkloadLedger) and ledger.state == state)
 
 
 __all__ = ["watch"]

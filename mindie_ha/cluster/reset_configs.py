@@ -12,7 +12,6 @@ from collections.abc import Mapping
 
 import orjson
 
-from mindie_ha.cluster import shared_json
 from mindie_ha.model.errors import InputError
 from mindie_ha.model.ids import ObjectKey
 from mindie_ha.model.reset_configs import RankReset, ResetConfig
@@ -90,7 +89,13 @@ def _content(data: Mapping[str, str], *, where: str) -> dict[str, object]:
     text = data.get(RESET_KEY)
     if text is None or not text.strip():
         raise InputError(f"has no {RESET_KEY}", where=where, advice="apply the job's reset ConfigMap")
-    content = shared_json.read(text, name=RESET_KEY, where=where)
+    try:
+        content = orjson.loads(text)
+        orjson.dumps(content)  # it reads deeper nesting than it writes, and all that is here is written again
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"{RESET_KEY} is no JSON: {error}", where=where) from error
+    except orjson.JSONEncodeError as error:
+        raise InputError(f"{RESET_KEY} cannot be written again: {error}", where=where) from error
     if not isinstance(content, dict):
         raise InputError(f"{RESET_KEY} is no JSON object", where=where)
     return content

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import orjson
 
-from mindie_ha.cluster import shared_json
 from mindie_ha.model.errors import InputError
 from mindie_ha.policy.retries import RETRY_KEY
 
@@ -48,7 +47,10 @@ def granted(text: str | None, *, entry: str, job_uid: str, times: int) -> str | 
     if entry in entries and not _is_ours(entries[entry]):
         return None
     entries[entry] = {"UUID": job_uid, "Times": times, _MARK: "mindie-ha"}
-    return orjson.dumps(entries).decode()
+    try:
+        return orjson.dumps(entries).decode()
+    except orjson.JSONEncodeError:  # an entry of others is nested deeper than can be written again
+        return None
 
 
 def job_of(entry: str) -> str:
@@ -64,7 +66,10 @@ def _is_ours(body: object) -> bool:
 def _entries(text: str, where: str) -> dict[str, object]:
     if not text.strip():
         return {}
-    content = shared_json.read(text, name=RETRY_KEY, where=where)
+    try:
+        content = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"{RETRY_KEY} is no JSON: {error}", where=where) from error
     if content is None:
         return {}
     if not isinstance(content, dict):

@@ -110,9 +110,8 @@ class Writer:
             options["gracePeriodSeconds"] = grace_s
         sent = orjson.dumps(options)
 
-        async def attempt(unsure: bool) -> Written:
-            if (unsure or uid in self._unanswered) and await self._deleted(key, uid, grace_s):
-                self._unanswered.settle(uid)
+        async def attempt(_unsure: bool) -> Written:
+            if uid in self._unanswered and await self._deleted(key, uid, grace_s):
                 return Written.DONE
             try:
                 await self._send(lambda: self._client.delete(POD, key, sent, gate=gate))
@@ -125,6 +124,7 @@ class Writer:
                 if await self._deleted(key, uid, None):
                     return Written.ALREADY  # another pod has this name now
                 raise
+            self._unanswered.settle(uid)
             return Written.DONE
 
         return await self._write("delete", POD, key, attempt, detail={"uid": uid, "grace_s": grace_s})
@@ -289,13 +289,11 @@ class Writer:
     async def confirm(self, resource: Resource, key: ObjectKey, *, uid: str) -> None:
         """Read an object into the store. Conflict where it is gone, or another one has its name."""
         try:
-            raw = await self._client.get(resource, key)
+            found = (await self._heard(resource, key)).get("uid")
         except NotFound as error:
             raise Conflict(f"{resource.kind} {key} (uid {uid}) is gone", status=409) from error
         except Denied:
             return  # we may watch it and not read it: then what the watch shows has to do
-        self._answers.apply_response(raw)
-        found = _part(decode_json(raw, where=f"{resource.kind} {key}"), "metadata").get("uid")
         if found != uid:
             raise Conflict(f"{resource.kind} {key} is another one by now ({found})", status=409)
 
@@ -387,6 +385,12 @@ class Writer:
             raise NotFound(f"{where} with UID {uid} is gone", status=404)
         return current, meta
 
+    async def _heard(self, resource: Resource, key: ObjectKey) -> Body:
+        """The metadata of an object as it is now; the store hears of it too."""
+        raw = await self._client.get(resource, key)
+        self._answers.apply_response(raw)
+        return _part(decode_json(raw, where=f"{resource.kind} {key}"), "metadata")
+
     async def _send(self, request: Callable[[], Awaitable[bytes]]) -> None:
         async with self._parallel:
             await self._pace.turn()
@@ -432,11 +436,9 @@ class Writer:
     async def _deleted(self, key: ObjectKey, uid: str, grace_s: int | None) -> bool:
         """Whether it is gone, replaced, or terminating at least as fast as wanted. The store hears it."""
         try:
-            raw = await self._client.get(POD, key)
+            meta = await self._heard(POD, key)
         except NotFound:
             return True
-        self._answers.apply_response(raw)
-        meta = _part(decode_json(raw, where=f"pod {key}"), "metadata")
         if meta.get("uid") != uid:
             return True
         if not meta.get("deletionTimestamp"):

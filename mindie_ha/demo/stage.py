@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -90,9 +91,11 @@ class Stage:
             clock=self.clock,
             entropy=self._entropy.child("world"),
             nodes=nodes_of(self.scenario.cluster.model, self.scenario.cluster.nodes),
-            settings=world_settings(
-                volcano_reschedules=self.scenario.cluster.volcano_reschedules,
-                infer_operator_reschedules=self.scenario.cluster.infer_operator_reschedules,
+            settings=replace(
+                world_settings(
+                    volcano_reschedules=self.scenario.cluster.volcano_reschedules,
+                    infer_operator_reschedules=self.scenario.cluster.infer_operator_reschedules,
+                ),
                 clusterd=ClusterdSettings(lag_s=self.scenario.cluster.clusterd_lag_s),
             ),
             programs=programs,
@@ -194,15 +197,9 @@ async def create(api: ApiClient, obj: Object, *, where: str) -> None:
         raise InputError(str(error), where=f"{where}: {kind} {name}") from None
 
 
-def world_settings(
-    *,
-    volcano_reschedules: bool,
-    infer_operator_reschedules: bool = True,
-    clusterd: ClusterdSettings | None = None,
-) -> WorldSettings:
+def world_settings(*, volcano_reschedules: bool, infer_operator_reschedules: bool = True) -> WorldSettings:
     """How the actors work; Volcano's rescheduler only where it is asked for."""
     return WorldSettings(
-        clusterd=clusterd or ClusterdSettings(),
         rescheduler=ReschedulerSettings() if volcano_reschedules else None,
         infer_operator=InferOperatorSettings(reschedules=infer_operator_reschedules),
     )

@@ -32,10 +32,12 @@ def parse(text: str, *, where: str) -> object:
         raise InputError(f"{len(text)} characters are more than {MAX_TEXT}", where=where)
     try:
         value: Any = json.loads(text, parse_constant=_no_constant)
+        if _MAYBE_HALF.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InputError("a text has half of a character (a lone surrogate)", where=where) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}", where=where) from None
-    if _MAYBE_HALF.search(text):
-        _check_characters(value, where)
     return value
 
 
@@ -55,15 +57,6 @@ def as_whole_number(value: object, *, where: str) -> int:
     if abs(value) > MAX_NUMBER:
         raise InputError("number is out of range", where=where)
     return value
-
-
-def _check_characters(value: object, where: str) -> None:
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise InputError("a text has half of a character (a lone surrogate)", where=where) from None
-    except RecursionError:  # it could just be read
-        raise InputError("nested too deep", where=where) from None
 
 
 def _no_constant(literal: str) -> NoReturn:

@@ -90,6 +90,15 @@ class WorkloadLedger(Frozen):
     retry_times_written_at_s: float = 0.0  # when it was last ordered
 
     @property
+    def state(self) -> str:
+        """What it alone says: `parked`, `waiting`, `recovering`, or "" where nothing goes on."""
+        if self.parked is not None:
+            return "parked"
+        if self.recovery is None:
+            return ""
+        return "waiting" if self.recovery.condition else "recovering"
+
+    @property
     def stable_since_s(self) -> float | None:
         """When the newest recovery closed; None while one is open or none ever was."""
         if self.recovery is not None or not self.closed:

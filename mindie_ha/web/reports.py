@@ -285,12 +285,11 @@ def _worst(states: list[str]) -> str:
 
 def _state(view: WorkloadView, decision: Decision | None) -> str:
     ledger = view.ledger
-    if ledger.parked is not None:
-        return "parked"
-    if decision is not None and decision.outcome is Outcome.HELD:
+    held = decision is not None and decision.outcome is Outcome.HELD
+    if held and ledger.parked is None:
         return "held"
-    if ledger.recovery is not None:
-        return "waiting" if ledger.recovery.condition else "recovering"
+    if ledger.state:
+        return ledger.state
     if view.ledger_error:
         return "observed"
     if any(fault.acts for fault in view.faults):

@@ -100,10 +100,10 @@ class SoakJudge(Judge):
 
     def _recovery_moved(self, who: str, before: Object, after: Object) -> None:
         super()._recovery_moved(who, before, after)
-        standing = self._pauses(who)
         if after["condition"] == HELD != before["condition"]:
-            self._held[who] = standing
+            self._held[who] = self._pauses(who)
         if (before["phase"], after["phase"]) == ("backoff", "stop"):
+            standing = self._pauses(who)
             by_s = self.server.core.clock.wall() - LEARNS_WITHIN_S
             known = standing & self._held.get(who, set()) | {one for one in standing if one[1] < by_s}
             for scope, _ in sorted(known):

@@ -83,13 +83,12 @@ class Service:
     def objects(self) -> list[Object]:
         """Everything that has to be applied."""
         found = []
-        for moved in _moved("pd-ha" if self.standby else "pd-a2", self):
+        for moved in _moved("pd-ha" if self.standby else "pd-a2", self, job_id=self.job_id):
             name = moved["metadata"]["name"].removeprefix("rings-config-")
             if name.startswith(SERVER) and name not in self.instances:
                 continue
-            text = json.dumps(moved).replace('"jobID": "mindie-ms"', f'"jobID": "{self.job_id}"')
             if moved["kind"] not in CLUSTER_WIDE or self.namespace == NAMESPACES[0]:
-                found.append(json.loads(text))
+                found.append(moved)
         return found
 
 
@@ -117,13 +116,11 @@ class Training:
         return found
 
 
-def _moved(manifest: str, tenant: Tenant) -> Iterator[Object]:
-    """The objects of a manifest in the tenant's namespace, its jobs with its strategy."""
+def _moved(manifest: str, tenant: Tenant, *, job_id: str = "") -> Iterator[Object]:
+    """The objects of a manifest in the tenant's namespace, its jobs with its strategy; of this service."""
     for obj in manifests.load(manifest):
-        text = json.dumps(obj)
-        moved: Object = json.loads(
-            text.replace('"namespace": "mindie"', f'"namespace": "{tenant.namespace}"')
-        )
+        text = json.dumps(obj).replace('"namespace": "mindie"', f'"namespace": "{tenant.namespace}"')
+        moved: Object = json.loads(text.replace('"jobID": "mindie-ms"', f'"jobID": "{job_id}"'))
         if moved["kind"] == "AscendJob":
             labels = moved["metadata"]["labels"]
             labels |= {"fault-scheduling": tenant.strategy, "fault-retry-times": RETRIES}

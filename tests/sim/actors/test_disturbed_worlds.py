@@ -8,7 +8,7 @@ import pytest
 
 from mindie_ha.sim.disturbances import Rule
 
-from .conftest import stage
+from .conftest import Stage, stage
 
 pytestmark = pytest.mark.looptime
 
@@ -24,6 +24,11 @@ STORMS = {
 }
 
 
+def rebuilt(s: Stage, old: set[str]) -> bool:
+    """Whether the instance runs with new pods alone, and its table is complete."""
+    return s.is_running("p0", 2) and not s.uids("p0") & old and s.table("p0")["status"] == "completed"
+
+
 @pytest.mark.parametrize("storm", STORMS)
 async def test_an_instance_is_rebuilt_in_a_storm(storm: str) -> None:
     async with stage() as s:
@@ -32,9 +37,7 @@ async def test_an_instance_is_rebuilt_in_a_storm(storm: str) -> None:
         for rule in STORMS[storm]:
             s.server.disturbances.add(replace(rule))
         await s.wait(
-            lambda: (
-                s.is_running("p0", 2) and not s.uids("p0") & old and s.table("p0")["status"] == "completed"
-            ),
+            lambda: rebuilt(s, old),
             "rebuilt",
             deadline_s=300,
         )
@@ -69,9 +72,7 @@ async def test_a_write_whose_connection_breaks_is_made_again(write: str, applied
         rule = s.server.disturbances.add(replace(WRITES[write], reset=True, applied=applied))
         old = await s.kill("p0")
         await s.wait(
-            lambda: (
-                s.is_running("p0", 2) and not s.uids("p0") & old and s.table("p0")["status"] == "completed"
-            ),
+            lambda: rebuilt(s, old),
             "rebuilt",
         )
         assert rule.hits == 1
