@@ -141,17 +141,28 @@ async def _set_faults(stage: Stage, node: str, faults: list[Object]) -> str:
 # -- people and processes -------------------------------------------------------------------------------
 
 
+async def _tried(action: Awaitable[object], *, said: str, refused: str) -> str:
+    """What is told of something that the API server or the controller may refuse."""
+    try:
+        await action
+    except ApiError as error:
+        return f"{refused}: {error.status}"
+    except MindieHaError as error:
+        return f"{refused}: {error}"
+    return said
+
+
 async def person_deletes_pod(stage: Stage, dice: random.Random) -> str:
     """Somebody deletes a pod."""
     pods = _pods(stage)
     if not pods:
         return "no pod to delete"
     meta = dice.choice(pods)["metadata"]
-    try:
-        await stage.api.delete("Pod", meta["name"], meta["namespace"], grace_s=dice.choice((0, 5, 30)))
-    except ApiError as error:
-        return f"{meta['name']} is not deleted: {error.status}"
-    return f"a person deletes {meta['namespace']}/{meta['name']}"
+    return await _tried(
+        stage.api.delete("Pod", meta["name"], meta["namespace"], grace_s=dice.choice((0, 5, 30))),
+        said=f"a person deletes {meta['namespace']}/{meta['name']}",
+        refused=f"{meta['name']} is not deleted",
+    )
 
 
 async def process_ends(stage: Stage, dice: random.Random) -> str:
@@ -161,11 +172,11 @@ async def process_ends(stage: Stage, dice: random.Random) -> str:
         return "no process to end"
     meta, code = dice.choice(pods)["metadata"], dice.choice((1, 137))
     note = {"metadata": {"annotations": {"sim.mindie-ha.io/exit": json.dumps({"code": code})}}}
-    try:
-        await stage.api.patch("Pod", meta["name"], meta["namespace"], note)
-    except ApiError as error:
-        return f"{meta['name']} does not exit: {error.status}"
-    return f"{meta['namespace']}/{meta['name']} exits with {code}"
+    return await _tried(
+        stage.api.patch("Pod", meta["name"], meta["namespace"], note),
+        said=f"{meta['namespace']}/{meta['name']} exits with {code}",
+        refused=f"{meta['name']} does not exit",
+    )
 
 
 async def person_pauses(stage: Stage, dice: random.Random) -> str:
@@ -173,11 +184,11 @@ async def person_pauses(stage: Stage, dice: random.Random) -> str:
     scope = dice.choice((CLUSTER, f"namespace/{dice.choice(stage.tenants).namespace}"))
     for_s = dice.choice((20.0, 120.0, 600.0))
     desk = (stage.leader or stage.alive[0]).app.pauses
-    try:
-        await desk.pause(scope, text="work on the network", person=PERSON, for_s=for_s)
-    except MindieHaError as error:
-        return f"{scope} is not paused: {error}"
-    return f"a person pauses {scope} for {for_s:g} s"
+    return await _tried(
+        desk.pause(scope, text="work on the network", person=PERSON, for_s=for_s),
+        said=f"a person pauses {scope} for {for_s:g} s",
+        refused=f"{scope} is not paused",
+    )
 
 
 async def person_resumes(stage: Stage, dice: random.Random) -> str:
@@ -187,11 +198,11 @@ async def person_resumes(stage: Stage, dice: random.Random) -> str:
     if not standing:
         return "nothing is paused"
     scope = dice.choice(standing).scope
-    try:
-        await desk.resume(scope, person=PERSON)
-    except MindieHaError as error:
-        return f"{scope} is not resumed: {error}"
-    return f"a person resumes {scope}"
+    return await _tried(
+        desk.resume(scope, person=PERSON),
+        said=f"a person resumes {scope}",
+        refused=f"{scope} is not resumed",
+    )
 
 
 async def pod_hangs(stage: Stage, dice: random.Random) -> str:
@@ -199,9 +210,7 @@ async def pod_hangs(stage: Stage, dice: random.Random) -> str:
     pods = _pods(stage)
     if not pods:
         return "no pod to hang"
-    pod = dice.choice(pods)
-    said = await _set_finalizers(stage, pod, [HANGS])
-    return f"{said}: its deletion will hang"
+    return await _set_finalizers(stage, dice.choice(pods), [HANGS])
 
 
 async def pods_let_go(stage: Stage, _dice: random.Random) -> str:
@@ -216,11 +225,11 @@ async def _set_finalizers(stage: Stage, pod: Object, finalizers: list[str]) -> s
     meta = pod["metadata"]
     who = f"{meta['namespace']}/{meta['name']}"
     patch = {"metadata": {"uid": meta["uid"], "finalizers": finalizers}}
-    try:
-        await stage.api.patch("Pod", meta["name"], meta["namespace"], patch)
-    except ApiError as error:
-        return f"{who} is not patched: {error.status}"
-    return who
+    return await _tried(
+        stage.api.patch("Pod", meta["name"], meta["namespace"], patch),
+        said=f"{who} has the finalizers {finalizers}",
+        refused=f"{who} is not patched",
+    )
 
 
 # -- the API server and the cluster ---------------------------------------------------------------------
